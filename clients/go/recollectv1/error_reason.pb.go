@@ -170,6 +170,10 @@ const (
 	// than what is stored under its name, which was kept. ImportOptions.replace overwrites
 	// it.
 	ErrorReason_ERROR_REASON_RECORD_DIFFERS ErrorReason = 40
+	// ERROR_REASON_OUT_OF_BOUNDS (PERMISSION_DENIED): the caller's API key or token is bound
+	// to other apps or users, or the call is about the whole tenant. Metadata: `field`, if a
+	// field names the app or the user.
+	ErrorReason_ERROR_REASON_OUT_OF_BOUNDS ErrorReason = 41
 )
 
 // Enum value maps for ErrorReason.
@@ -216,6 +220,7 @@ var (
 		38: "ERROR_REASON_CHECKPOINT_VALUES_DIFFER",
 		39: "ERROR_REASON_EXTRACTION_OFF",
 		40: "ERROR_REASON_RECORD_DIFFERS",
+		41: "ERROR_REASON_OUT_OF_BOUNDS",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":              0,
@@ -259,6 +264,7 @@ var (
 		"ERROR_REASON_CHECKPOINT_VALUES_DIFFER": 38,
 		"ERROR_REASON_EXTRACTION_OFF":           39,
 		"ERROR_REASON_RECORD_DIFFERS":           40,
+		"ERROR_REASON_OUT_OF_BOUNDS":            41,
 	}
 )
 
@@ -293,7 +299,7 @@ var File_recollect_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\xbd\v\n" +
+	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\xdd\v\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12!\n" +
@@ -336,7 +342,8 @@ const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"\x1cERROR_REASON_NO_SECOND_INDEX\x10%\x12)\n" +
 	"%ERROR_REASON_CHECKPOINT_VALUES_DIFFER\x10&\x12\x1f\n" +
 	"\x1bERROR_REASON_EXTRACTION_OFF\x10'\x12\x1f\n" +
-	"\x1bERROR_REASON_RECORD_DIFFERS\x10(B\x9b\x01\n" +
+	"\x1bERROR_REASON_RECORD_DIFFERS\x10(\x12\x1e\n" +
+	"\x1aERROR_REASON_OUT_OF_BOUNDS\x10)B\x9b\x01\n" +
 	"\x10dev.recollect.v1B\x10ErrorReasonProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
 var (

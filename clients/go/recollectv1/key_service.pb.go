@@ -90,6 +90,83 @@ func (KeyScope) EnumDescriptor() ([]byte, []int) {
 	return file_recollect_v1_key_service_proto_rawDescGZIP(), []int{0}
 }
 
+// KeyBounds limit a key to some apps or users of the tenant, such as to the person at
+// whose device it is. Calls about others are refused with PERMISSION_DENIED, or find
+// nothing. A list has at most 100 entries.
+type KeyBounds struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// app_ids are the ids of apps.
+	AppIds []string `protobuf:"bytes,1,rep,name=app_ids,json=appIds,proto3" json:"app_ids,omitempty"`
+	// app_id_prefixes are beginnings of the ids of apps. With neither ids nor prefixes of
+	// apps, the key reaches all apps.
+	AppIdPrefixes []string `protobuf:"bytes,2,rep,name=app_id_prefixes,json=appIdPrefixes,proto3" json:"app_id_prefixes,omitempty"`
+	// user_ids are the ids of users.
+	UserIds []string `protobuf:"bytes,3,rep,name=user_ids,json=userIds,proto3" json:"user_ids,omitempty"`
+	// user_id_prefixes are beginnings of the ids of users. With neither ids nor prefixes of
+	// users, the key reaches all users and data that belongs to no user.
+	UserIdPrefixes []string `protobuf:"bytes,4,rep,name=user_id_prefixes,json=userIdPrefixes,proto3" json:"user_id_prefixes,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *KeyBounds) Reset() {
+	*x = KeyBounds{}
+	mi := &file_recollect_v1_key_service_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyBounds) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyBounds) ProtoMessage() {}
+
+func (x *KeyBounds) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_key_service_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyBounds.ProtoReflect.Descriptor instead.
+func (*KeyBounds) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_key_service_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *KeyBounds) GetAppIds() []string {
+	if x != nil {
+		return x.AppIds
+	}
+	return nil
+}
+
+func (x *KeyBounds) GetAppIdPrefixes() []string {
+	if x != nil {
+		return x.AppIdPrefixes
+	}
+	return nil
+}
+
+func (x *KeyBounds) GetUserIds() []string {
+	if x != nil {
+		return x.UserIds
+	}
+	return nil
+}
+
+func (x *KeyBounds) GetUserIdPrefixes() []string {
+	if x != nil {
+		return x.UserIdPrefixes
+	}
+	return nil
+}
+
 // ApiKey describes a key. It does not contain the key itself.
 type ApiKey struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -100,14 +177,16 @@ type ApiKey struct {
 	// create_time is when it was created.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// expire_time is when it expires. Unset: never.
-	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	// bounds limit it to some apps or users. Unset: it reaches the whole tenant.
+	Bounds        *KeyBounds `protobuf:"bytes,5,opt,name=bounds,proto3" json:"bounds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ApiKey) Reset() {
 	*x = ApiKey{}
-	mi := &file_recollect_v1_key_service_proto_msgTypes[0]
+	mi := &file_recollect_v1_key_service_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -119,7 +198,7 @@ func (x *ApiKey) String() string {
 func (*ApiKey) ProtoMessage() {}
 
 func (x *ApiKey) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_key_service_proto_msgTypes[0]
+	mi := &file_recollect_v1_key_service_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -132,7 +211,7 @@ func (x *ApiKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApiKey.ProtoReflect.Descriptor instead.
 func (*ApiKey) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_key_service_proto_rawDescGZIP(), []int{0}
+	return file_recollect_v1_key_service_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *ApiKey) GetName() string {
@@ -163,6 +242,13 @@ func (x *ApiKey) GetExpireTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *ApiKey) GetBounds() *KeyBounds {
+	if x != nil {
+		return x.Bounds
+	}
+	return nil
+}
+
 // CreateApiKeyRequest describes the key to create.
 type CreateApiKeyRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -174,14 +260,17 @@ type CreateApiKeyRequest struct {
 	// KEY_SCOPE_WRITE and KEY_SCOPE_DELETE.
 	Scopes []KeyScope `protobuf:"varint,2,rep,packed,name=scopes,proto3,enum=recollect.v1.KeyScope" json:"scopes,omitempty"`
 	// expire_time is when the key expires; it must be in the future. Unset: never.
-	ExpireTime    *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	ExpireTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expire_time,json=expireTime,proto3" json:"expire_time,omitempty"`
+	// bounds limit the key to some apps or users. A bound key cannot have KEY_SCOPE_ADMIN
+	// and makes no calls about the whole tenant. Unset: it reaches the whole tenant.
+	Bounds        *KeyBounds `protobuf:"bytes,4,opt,name=bounds,proto3" json:"bounds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CreateApiKeyRequest) Reset() {
 	*x = CreateApiKeyRequest{}
-	mi := &file_recollect_v1_key_service_proto_msgTypes[1]
+	mi := &file_recollect_v1_key_service_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -193,7 +282,7 @@ func (x *CreateApiKeyRequest) String() string {
 func (*CreateApiKeyRequest) ProtoMessage() {}
 
 func (x *CreateApiKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_key_service_proto_msgTypes[1]
+	mi := &file_recollect_v1_key_service_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -206,7 +295,7 @@ func (x *CreateApiKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateApiKeyRequest.ProtoReflect.Descriptor instead.
 func (*CreateApiKeyRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_key_service_proto_rawDescGZIP(), []int{1}
+	return file_recollect_v1_key_service_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *CreateApiKeyRequest) GetName() string {
@@ -230,6 +319,13 @@ func (x *CreateApiKeyRequest) GetExpireTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *CreateApiKeyRequest) GetBounds() *KeyBounds {
+	if x != nil {
+		return x.Bounds
+	}
+	return nil
+}
+
 // CreateApiKeyResponse contains the new key.
 type CreateApiKeyResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -244,7 +340,7 @@ type CreateApiKeyResponse struct {
 
 func (x *CreateApiKeyResponse) Reset() {
 	*x = CreateApiKeyResponse{}
-	mi := &file_recollect_v1_key_service_proto_msgTypes[2]
+	mi := &file_recollect_v1_key_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -256,7 +352,7 @@ func (x *CreateApiKeyResponse) String() string {
 func (*CreateApiKeyResponse) ProtoMessage() {}
 
 func (x *CreateApiKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_key_service_proto_msgTypes[2]
+	mi := &file_recollect_v1_key_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -269,7 +365,7 @@ func (x *CreateApiKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateApiKeyResponse.ProtoReflect.Descriptor instead.
 func (*CreateApiKeyResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_key_service_proto_rawDescGZIP(), []int{2}
+	return file_recollect_v1_key_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CreateApiKeyResponse) GetApiKey() *ApiKey {
@@ -299,7 +395,7 @@ type ListApiKeysRequest struct {
 
 func (x *ListApiKeysRequest) Reset() {
 	*x = ListApiKeysRequest{}
-	mi := &file_recollect_v1_key_service_proto_msgTypes[3]
+	mi := &file_recollect_v1_key_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -311,7 +407,7 @@ func (x *ListApiKeysRequest) String() string {
 func (*ListApiKeysRequest) ProtoMessage() {}
 
 func (x *ListApiKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_key_service_proto_msgTypes[3]
+	mi := &file_recollect_v1_key_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -324,7 +420,7 @@ func (x *ListApiKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListApiKeysRequest.ProtoReflect.Descriptor instead.
 func (*ListApiKeysRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_key_service_proto_rawDescGZIP(), []int{3}
+	return file_recollect_v1_key_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ListApiKeysRequest) GetPageSize() int32 {
@@ -354,7 +450,7 @@ type ListApiKeysResponse struct {
 
 func (x *ListApiKeysResponse) Reset() {
 	*x = ListApiKeysResponse{}
-	mi := &file_recollect_v1_key_service_proto_msgTypes[4]
+	mi := &file_recollect_v1_key_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -366,7 +462,7 @@ func (x *ListApiKeysResponse) String() string {
 func (*ListApiKeysResponse) ProtoMessage() {}
 
 func (x *ListApiKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_key_service_proto_msgTypes[4]
+	mi := &file_recollect_v1_key_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -379,7 +475,7 @@ func (x *ListApiKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListApiKeysResponse.ProtoReflect.Descriptor instead.
 func (*ListApiKeysResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_key_service_proto_rawDescGZIP(), []int{4}
+	return file_recollect_v1_key_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListApiKeysResponse) GetApiKeys() []*ApiKey {
@@ -407,7 +503,7 @@ type RevokeApiKeyRequest struct {
 
 func (x *RevokeApiKeyRequest) Reset() {
 	*x = RevokeApiKeyRequest{}
-	mi := &file_recollect_v1_key_service_proto_msgTypes[5]
+	mi := &file_recollect_v1_key_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -419,7 +515,7 @@ func (x *RevokeApiKeyRequest) String() string {
 func (*RevokeApiKeyRequest) ProtoMessage() {}
 
 func (x *RevokeApiKeyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_key_service_proto_msgTypes[5]
+	mi := &file_recollect_v1_key_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -432,7 +528,7 @@ func (x *RevokeApiKeyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeApiKeyRequest.ProtoReflect.Descriptor instead.
 func (*RevokeApiKeyRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_key_service_proto_rawDescGZIP(), []int{5}
+	return file_recollect_v1_key_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RevokeApiKeyRequest) GetName() string {
@@ -453,7 +549,7 @@ type RevokeApiKeyResponse struct {
 
 func (x *RevokeApiKeyResponse) Reset() {
 	*x = RevokeApiKeyResponse{}
-	mi := &file_recollect_v1_key_service_proto_msgTypes[6]
+	mi := &file_recollect_v1_key_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -465,7 +561,7 @@ func (x *RevokeApiKeyResponse) String() string {
 func (*RevokeApiKeyResponse) ProtoMessage() {}
 
 func (x *RevokeApiKeyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_key_service_proto_msgTypes[6]
+	mi := &file_recollect_v1_key_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -478,7 +574,7 @@ func (x *RevokeApiKeyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeApiKeyResponse.ProtoReflect.Descriptor instead.
 func (*RevokeApiKeyResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_key_service_proto_rawDescGZIP(), []int{6}
+	return file_recollect_v1_key_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RevokeApiKeyResponse) GetRevoked() bool {
@@ -492,19 +588,26 @@ var File_recollect_v1_key_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_key_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1erecollect/v1/key_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc6\x01\n" +
+	"\x1erecollect/v1/key_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x91\x01\n" +
+	"\tKeyBounds\x12\x17\n" +
+	"\aapp_ids\x18\x01 \x03(\tR\x06appIds\x12&\n" +
+	"\x0fapp_id_prefixes\x18\x02 \x03(\tR\rappIdPrefixes\x12\x19\n" +
+	"\buser_ids\x18\x03 \x03(\tR\auserIds\x12(\n" +
+	"\x10user_id_prefixes\x18\x04 \x03(\tR\x0euserIdPrefixes\"\xf7\x01\n" +
 	"\x06ApiKey\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12.\n" +
 	"\x06scopes\x18\x02 \x03(\x0e2\x16.recollect.v1.KeyScopeR\x06scopes\x12;\n" +
 	"\vcreate_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12;\n" +
 	"\vexpire_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime\"\x9b\x01\n" +
+	"expireTime\x12/\n" +
+	"\x06bounds\x18\x05 \x01(\v2\x17.recollect.v1.KeyBoundsR\x06bounds\"\xcc\x01\n" +
 	"\x13CreateApiKeyRequest\x12\x17\n" +
 	"\x04name\x18\x01 \x01(\tB\x03\xe0A\x02R\x04name\x12.\n" +
 	"\x06scopes\x18\x02 \x03(\x0e2\x16.recollect.v1.KeyScopeR\x06scopes\x12;\n" +
 	"\vexpire_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime\"]\n" +
+	"expireTime\x12/\n" +
+	"\x06bounds\x18\x04 \x01(\v2\x17.recollect.v1.KeyBoundsR\x06bounds\"]\n" +
 	"\x14CreateApiKeyResponse\x12-\n" +
 	"\aapi_key\x18\x01 \x01(\v2\x14.recollect.v1.ApiKeyR\x06apiKey\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\tR\x06secret\"P\n" +
@@ -545,37 +648,40 @@ func file_recollect_v1_key_service_proto_rawDescGZIP() []byte {
 }
 
 var file_recollect_v1_key_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_recollect_v1_key_service_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_recollect_v1_key_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_recollect_v1_key_service_proto_goTypes = []any{
 	(KeyScope)(0),                 // 0: recollect.v1.KeyScope
-	(*ApiKey)(nil),                // 1: recollect.v1.ApiKey
-	(*CreateApiKeyRequest)(nil),   // 2: recollect.v1.CreateApiKeyRequest
-	(*CreateApiKeyResponse)(nil),  // 3: recollect.v1.CreateApiKeyResponse
-	(*ListApiKeysRequest)(nil),    // 4: recollect.v1.ListApiKeysRequest
-	(*ListApiKeysResponse)(nil),   // 5: recollect.v1.ListApiKeysResponse
-	(*RevokeApiKeyRequest)(nil),   // 6: recollect.v1.RevokeApiKeyRequest
-	(*RevokeApiKeyResponse)(nil),  // 7: recollect.v1.RevokeApiKeyResponse
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*KeyBounds)(nil),             // 1: recollect.v1.KeyBounds
+	(*ApiKey)(nil),                // 2: recollect.v1.ApiKey
+	(*CreateApiKeyRequest)(nil),   // 3: recollect.v1.CreateApiKeyRequest
+	(*CreateApiKeyResponse)(nil),  // 4: recollect.v1.CreateApiKeyResponse
+	(*ListApiKeysRequest)(nil),    // 5: recollect.v1.ListApiKeysRequest
+	(*ListApiKeysResponse)(nil),   // 6: recollect.v1.ListApiKeysResponse
+	(*RevokeApiKeyRequest)(nil),   // 7: recollect.v1.RevokeApiKeyRequest
+	(*RevokeApiKeyResponse)(nil),  // 8: recollect.v1.RevokeApiKeyResponse
+	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
 }
 var file_recollect_v1_key_service_proto_depIdxs = []int32{
 	0,  // 0: recollect.v1.ApiKey.scopes:type_name -> recollect.v1.KeyScope
-	8,  // 1: recollect.v1.ApiKey.create_time:type_name -> google.protobuf.Timestamp
-	8,  // 2: recollect.v1.ApiKey.expire_time:type_name -> google.protobuf.Timestamp
-	0,  // 3: recollect.v1.CreateApiKeyRequest.scopes:type_name -> recollect.v1.KeyScope
-	8,  // 4: recollect.v1.CreateApiKeyRequest.expire_time:type_name -> google.protobuf.Timestamp
-	1,  // 5: recollect.v1.CreateApiKeyResponse.api_key:type_name -> recollect.v1.ApiKey
-	1,  // 6: recollect.v1.ListApiKeysResponse.api_keys:type_name -> recollect.v1.ApiKey
-	2,  // 7: recollect.v1.KeyService.CreateApiKey:input_type -> recollect.v1.CreateApiKeyRequest
-	4,  // 8: recollect.v1.KeyService.ListApiKeys:input_type -> recollect.v1.ListApiKeysRequest
-	6,  // 9: recollect.v1.KeyService.RevokeApiKey:input_type -> recollect.v1.RevokeApiKeyRequest
-	3,  // 10: recollect.v1.KeyService.CreateApiKey:output_type -> recollect.v1.CreateApiKeyResponse
-	5,  // 11: recollect.v1.KeyService.ListApiKeys:output_type -> recollect.v1.ListApiKeysResponse
-	7,  // 12: recollect.v1.KeyService.RevokeApiKey:output_type -> recollect.v1.RevokeApiKeyResponse
-	10, // [10:13] is the sub-list for method output_type
-	7,  // [7:10] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	9,  // 1: recollect.v1.ApiKey.create_time:type_name -> google.protobuf.Timestamp
+	9,  // 2: recollect.v1.ApiKey.expire_time:type_name -> google.protobuf.Timestamp
+	1,  // 3: recollect.v1.ApiKey.bounds:type_name -> recollect.v1.KeyBounds
+	0,  // 4: recollect.v1.CreateApiKeyRequest.scopes:type_name -> recollect.v1.KeyScope
+	9,  // 5: recollect.v1.CreateApiKeyRequest.expire_time:type_name -> google.protobuf.Timestamp
+	1,  // 6: recollect.v1.CreateApiKeyRequest.bounds:type_name -> recollect.v1.KeyBounds
+	2,  // 7: recollect.v1.CreateApiKeyResponse.api_key:type_name -> recollect.v1.ApiKey
+	2,  // 8: recollect.v1.ListApiKeysResponse.api_keys:type_name -> recollect.v1.ApiKey
+	3,  // 9: recollect.v1.KeyService.CreateApiKey:input_type -> recollect.v1.CreateApiKeyRequest
+	5,  // 10: recollect.v1.KeyService.ListApiKeys:input_type -> recollect.v1.ListApiKeysRequest
+	7,  // 11: recollect.v1.KeyService.RevokeApiKey:input_type -> recollect.v1.RevokeApiKeyRequest
+	4,  // 12: recollect.v1.KeyService.CreateApiKey:output_type -> recollect.v1.CreateApiKeyResponse
+	6,  // 13: recollect.v1.KeyService.ListApiKeys:output_type -> recollect.v1.ListApiKeysResponse
+	8,  // 14: recollect.v1.KeyService.RevokeApiKey:output_type -> recollect.v1.RevokeApiKeyResponse
+	12, // [12:15] is the sub-list for method output_type
+	9,  // [9:12] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_key_service_proto_init() }
@@ -589,7 +695,7 @@ func file_recollect_v1_key_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_key_service_proto_rawDesc), len(file_recollect_v1_key_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -120,7 +120,7 @@ impl DocumentStore<'_> {
             &self.caller.scopes.allow(KeyScope::Delete),
         ];
         let query = query!("documents/put");
-        let row = only(self.store.pool.call(query, params).await?)?;
+        let row = only(self.store.pool.call(self.caller, query, params).await?)?;
         if let Some(index) = column::<Option<i64>>(&row, "needs_erase")? {
             let field = format!("documents[{index}]");
             return Err(StoreError::NeedsErase { field });
@@ -154,7 +154,7 @@ impl DocumentStore<'_> {
         let rows = self
             .store
             .pool
-            .call(query!("documents/get"), params)
+            .call(self.caller, query!("documents/get"), params)
             .await?;
         let mut read = names.len();
         let mut documents = Vec::with_capacity(rows.len());
@@ -311,7 +311,7 @@ impl DocumentStore<'_> {
         let rows = self
             .store
             .pool
-            .call(query!("documents/search"), params)
+            .call(self.caller, query!("documents/search"), params)
             .await?;
         let found = |row: &Row| {
             Ok(FoundDocument {
@@ -378,7 +378,9 @@ impl DocumentStore<'_> {
             &keys,
         ];
         let query = query!("documents/delete");
-        scalar(&only(self.store.pool.call(query, params).await?)?)
+        scalar(&only(
+            self.store.pool.call(self.caller, query, params).await?,
+        )?)
     }
 
     /// Erases documents that have expired, at most `limit`. Returns how many.
@@ -392,7 +394,7 @@ impl DocumentStore<'_> {
             &i64::from(limit),
         ];
         let query = query!("documents/sweep");
-        let row = only(self.store.pool.call(query, params).await?)?;
+        let row = only(self.store.pool.call(self.caller, query, params).await?)?;
         Ok(scalar::<i64>(&row)?.unsigned_abs())
     }
 
@@ -413,7 +415,7 @@ impl DocumentWorker<'_> {
         let found = self
             .workers
             .pool
-            .call(expired, &[&i64::from(limit)])
+            .call_for_all(expired, &[&i64::from(limit)])
             .await?;
         let (mut swept, mut failed) = (0, None);
         for row in &found {

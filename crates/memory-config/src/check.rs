@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use memory_contract::duration_text::format_duration;
-use memory_contract::{check, limits};
+use memory_contract::{check, key::KeyScope, limits};
 use memory_index::BackendChoice;
 use memory_server::{JwtConfig, KeyConfig, check_origin};
 use memory_store::{Keyring, StoreError};
@@ -429,8 +429,11 @@ fn check_jwt(jwt: &JwtConfig) -> Result<(), ConfigError> {
         ("auth.jwt.audience", &jwt.audience),
         ("auth.jwt.tenant_claim", &jwt.tenant_claim),
         ("auth.jwt.scope_claim", &jwt.scope_claim),
+        ("auth.jwt.bounds_claim", &jwt.bounds_claim),
     ];
-    for (key, value) in required {
+    let user_claim = jwt.user_claim.iter();
+    let required = required.into_iter();
+    for (key, value) in required.chain(user_claim.map(|claim| ("auth.jwt.user_claim", claim))) {
         if value.is_empty() {
             return Err(ConfigError::value(key, "is required for tokens"));
         }
@@ -463,6 +466,9 @@ fn check_key(index: usize, key: &KeyConfig) -> Result<(), ConfigError> {
         || tenant.contains(char::is_control)
     {
         return problem("tenant must be 1 to 128 characters");
+    }
+    if !key.bounds.is_unbound() && key.scopes.allow(KeyScope::Admin) {
+        return problem("scopes must not have admin, which is for the whole tenant, beside bounds");
     }
     if key.scopes.is_empty() {
         return problem("scopes must have at least one of read, write, delete and admin");

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use memory_contract::key::{KeyScope, KeyScopes};
+use memory_contract::key::{KeyBounds, KeyScope, KeyScopes};
 use memory_server::KeyConfig;
 use secrecy::ExposeSecret as _;
 use serde_json::json;
@@ -504,6 +504,7 @@ fn a_server_beyond_loopback_needs_keys() {
         tenant: "acme".to_owned(),
         sha256: KEY.to_owned(),
         scopes: KeyScopes::default(),
+        bounds: KeyBounds::default(),
     });
     assert_eq!(check(&config, Roles::ALL), Ok(()));
     config.auth.keys.clear();

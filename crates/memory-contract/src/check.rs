@@ -172,3 +172,14 @@ pub fn repeated<T: Copy + Eq + std::hash::Hash>(ids: impl Iterator<Item = T>) ->
     ids.enumerate()
         .find_map(|(index, id)| (!seen.insert(id)).then_some(index))
 }
+
+/// Checks a text of 1 to `max` bytes without NUL.
+///
+/// # Errors
+/// An empty or longer text, or NUL in it.
+pub fn required_bytes(field: &str, text: &str, max: usize) -> Result<(), Invalid> {
+    if text.is_empty() || text.len() > max {
+        return Err(Invalid::new(field, format!("must have 1 to {max} bytes")));
+    }
+    no_nul(field, text)
+}

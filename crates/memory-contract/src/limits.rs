@@ -80,6 +80,8 @@ pub const MODEL_CHARS: usize = 128;
 pub const TEMPLATE_BYTES: usize = 4 * 1024;
 /// Characters in the name of an API key.
 pub const API_KEY_NAME_CHARS: usize = 128;
+/// Ids or prefixes in one list of a key's bounds.
+pub const KEY_BOUNDS: usize = 100;
 /// Actors of the audit log that are not API keys; no key may have these names.
 pub const RESERVED_KEY_NAMES: [&str; 3] = ["anonymous", "cli", "worker"];
 /// Characters in the name of a secret.

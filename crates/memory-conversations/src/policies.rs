@@ -130,7 +130,11 @@ impl PolicyStore<'_> {
     ) -> Result<(Policies, bool), StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &thread.uuid(), &memories];
-        let found = self.store.pool.call(THREAD_POLICIES, params).await?;
+        let found = self
+            .store
+            .pool
+            .call(self.caller, THREAD_POLICIES, params)
+            .await?;
         let mut policies = Policies::of(self.store, &found)?;
         used(self.store, self.caller, &mut policies.thread).await?;
         Ok((policies, column(&only(found)?, "any_memories")?))
@@ -167,7 +171,7 @@ impl PolicyStore<'_> {
             &memories,
         ];
         let query = query!("policies/session_policies");
-        let row = only(self.store.pool.call(query, params).await?)?;
+        let row = only(self.store.pool.call(self.caller, query, params).await?)?;
         let is_stored = optional_id::<ThreadId>(&row, "thread_id")?.is_some();
         let mut thread = None;
         if is_stored {
@@ -229,7 +233,7 @@ impl PolicyStore<'_> {
             &limits::MEMORY_SPACE_APPS,
         ];
         let update = query!("policies/update");
-        let row = only(self.store.pool.call(update, params).await?)?;
+        let row = only(self.store.pool.call(self.caller, update, params).await?)?;
         match column(&row, "status")? {
             "ok" => app_policy(app.clone(), &row),
             "etag_changed" => Err(etag_changed(&row)?),
@@ -255,7 +259,7 @@ impl PolicyStore<'_> {
             &precondition.as_sql(),
         ];
         let delete = query!("policies/delete");
-        let row = only(self.store.pool.call(delete, params).await?)?;
+        let row = only(self.store.pool.call(self.caller, delete, params).await?)?;
         match column(&row, "status")? {
             "ok" => column(&row, "deleted"),
             "etag_changed" => Err(etag_changed(&row)?),

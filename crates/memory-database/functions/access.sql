@@ -1,24 +1,45 @@
 -- Applied after all functions, with every migration that applies them.
 
--- Tenant isolation: a transaction sees the rows of the tenant that it names, or none,
--- also where a query forgets its condition. Forced, so that the owner is bound too.
+-- Isolation: a transaction sees the rows of the tenant that it names, or none, also where a query
+-- forgets its condition; where its caller is bound to apps or users, of these alone. Forced, so that
+-- the owner is bound too.
 DO $$
 DECLARE
     v_table regclass;
+    v_name text;
+    v_columns name[];
+    v_tenant text := $policy$tenant_id = current_setting('recollect.tenant', true)$policy$;
+    -- Without bounds no function is called.
+    v_unbound text := $policy$COALESCE(current_setting('recollect.bounds', true), '') = ''$policy$;
+    v_bounds text;
+    v_written text;
 BEGIN
-    FOR v_table IN
-        SELECT c.oid
+    FOR v_table, v_name, v_columns IN
+        SELECT c.oid, c.relname, ARRAY(
+            SELECT o.attname FROM pg_catalog.pg_attribute o WHERE o.attrelid = c.oid AND NOT o.attisdropped)
         FROM pg_catalog.pg_class c
         JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant_id' AND NOT a.attisdropped
         WHERE c.relnamespace = 'recollect'::regnamespace AND c.relkind IN ('r', 'p')
             AND NOT EXISTS (SELECT FROM pg_catalog.pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'tenant')
     LOOP
         EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', v_table);
-        EXECUTE format($policy$
-            CREATE POLICY tenant ON %s TO recollect_service
-            USING (tenant_id = current_setting('recollect.tenant', true))
-            WITH CHECK (tenant_id = current_setting('recollect.tenant', true))
-        $policy$, v_table);
+        v_bounds := CASE
+            -- An erasure stops others from creating what it erases.
+            WHEN v_name = 'erasures' THEN 'true'
+            -- All its users need an app's policy.
+            WHEN v_name = 'app_policies' THEN 'recollect.app_in_bounds(app_id)'
+            WHEN v_columns @> ARRAY['app_id', 'user_id']::name[] THEN 'recollect.in_bounds(app_id, user_id)'
+            WHEN 'thread_id' = ANY (v_columns) THEN
+                '(thread_id IS NULL OR recollect.thread_in_bounds(tenant_id, thread_id))'
+            ELSE 'true'
+        END;
+        v_written := CASE v_name
+            WHEN 'erasures' THEN $policy$(kind = 'thread' OR recollect.in_bounds(app_id, user_id))$policy$
+            WHEN 'app_policies' THEN 'recollect.in_bounds(app_id, NULL)'
+            ELSE v_bounds
+        END;
+        EXECUTE format('CREATE POLICY tenant ON %s TO recollect_service USING (%s AND (%s OR %s)) WITH CHECK (%2$s AND (%3$s OR %s))',
+                       v_table, v_tenant, v_unbound, v_bounds, v_written);
     END LOOP;
 END;
 $$;

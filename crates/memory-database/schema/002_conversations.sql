@@ -85,6 +85,9 @@ CREATE INDEX threads_ephemeral ON recollect.threads (tenant_id) WHERE idle_ttl I
 GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.threads TO recollect_service;
 CREATE POLICY worker ON recollect.threads FOR SELECT TO recollect_worker USING (true);
 GRANT SELECT (tenant_id, thread_id, expires_at, idle_ttl, content_bytes) ON recollect.threads TO recollect_worker;
+-- Whose data a thread is.
+CREATE POLICY search ON recollect.threads FOR SELECT TO recollect_search USING (true);
+GRANT SELECT (tenant_id, thread_id, app_id, user_id) ON recollect.threads TO recollect_search;
 -- A server that starts alone ends all ephemeral threads.
 CREATE POLICY end_ephemeral ON recollect.threads FOR UPDATE TO recollect_worker USING (idle_ttl IS NOT NULL);
 GRANT UPDATE (expires_at) ON recollect.threads TO recollect_worker;
@@ -186,7 +189,7 @@ CREATE INDEX messages_by_words ON recollect.messages USING gin (words);
 GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.messages TO recollect_service;
 -- The definer of the function that finds messages by words.
 CREATE POLICY search ON recollect.messages FOR SELECT TO recollect_search USING (true);
-GRANT SELECT (tenant_id, thread_id, seq, message_id, role, name, metadata, said_at, words)
+GRANT SELECT (tenant_id, thread_id, app_id, user_id, seq, message_id, role, name, metadata, said_at, words)
     ON recollect.messages TO recollect_search;
 
 -- A message to append, without its parts and its words. Callers send an array of them as JSON, so

@@ -64,7 +64,7 @@ CREATE POLICY worker ON recollect.memories FOR SELECT TO recollect_worker USING 
 GRANT SELECT (tenant_id, app_id) ON recollect.memories TO recollect_worker;
 -- The definer of the function that finds memories by words, which filters by the other columns.
 CREATE POLICY search ON recollect.memories FOR SELECT TO recollect_search USING (true);
-GRANT SELECT (tenant_id, memory_id, ordinal, words, type, topics, entities, metadata, event_time, thread_id, origin,
+GRANT SELECT (tenant_id, app_id, user_id, memory_id, ordinal, words, type, topics, entities, metadata, event_time, thread_id, origin,
               valid_from, valid_until, created_at)
     ON recollect.memories TO recollect_search;
 

@@ -84,7 +84,7 @@ CREATE POLICY worker ON recollect.documents FOR SELECT TO recollect_worker USING
 GRANT SELECT (tenant_id, expires_at) ON recollect.documents TO recollect_worker;
 -- The definer of the function that finds documents by the values of their fields.
 CREATE POLICY search ON recollect.documents FOR SELECT TO recollect_search USING (true);
-GRANT SELECT (tenant_id, owner, path, key, terms, expires_at, updated_at) ON recollect.documents TO recollect_search;
+GRANT SELECT (tenant_id, app_id, user_id, owner, path, key, terms, expires_at, updated_at) ON recollect.documents TO recollect_search;
 
 -- Checkpoints of agents' runs.
 CREATE TABLE recollect.checkpoints (

@@ -133,6 +133,9 @@ CREATE TABLE recollect.api_keys (
     scopes text[] NOT NULL CHECK (
         cardinality(scopes) > 0 AND scopes <@ ARRAY['read', 'write', 'delete', 'admin']
     ),
+    -- The apps and users that the key reaches: lists app_ids, app_id_prefixes, user_ids,
+    -- user_id_prefixes. Null: the whole tenant.
+    bounds jsonb,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- Null: never.
     expires_at timestamptz,
@@ -144,11 +147,11 @@ CREATE UNIQUE INDEX api_keys_by_digest ON recollect.api_keys (digest);
 CREATE INDEX api_keys_by_ordinal ON recollect.api_keys (tenant_id, ordinal);
 
 -- A key is created and revoked, never changed, and the service cannot read its digest.
-GRANT SELECT (tenant_id, name, ordinal, scopes, created_at, expires_at), INSERT, DELETE
+GRANT SELECT (tenant_id, name, ordinal, scopes, bounds, created_at, expires_at), INSERT, DELETE
     ON recollect.api_keys TO recollect_service;
 -- The definer of the function that finds an API key by its digest.
 CREATE POLICY auth ON recollect.api_keys FOR SELECT TO recollect_auth USING (true);
-GRANT SELECT (tenant_id, name, digest, scopes, expires_at) ON recollect.api_keys TO recollect_auth;
+GRANT SELECT (tenant_id, name, digest, scopes, bounds, expires_at) ON recollect.api_keys TO recollect_auth;
 
 -- Secrets of tenants: AES-256-GCM, with tenant and name as associated data, so that a row
 -- cannot be decrypted under another tenant or name.

@@ -104,7 +104,9 @@ impl Databases {
     /// # Errors
     /// `Unavailable` or `PoolTimeout` if the database does not answer.
     pub async fn ping_main(&self) -> Result<(), StoreError> {
-        self.main.call(query!("schema/version"), &[]).await?;
+        self.main
+            .call_for_all(query!("schema/version"), &[])
+            .await?;
         Ok(())
     }
 
@@ -113,7 +115,11 @@ impl Databases {
     /// # Errors
     /// `Unavailable` or `PoolTimeout` if the database does not answer.
     pub async fn postgres_version(&self) -> Result<String, StoreError> {
-        let row = only(self.pool.call(query!("schema/version"), &[]).await?)?;
+        let row = only(
+            self.pool
+                .call_for_all(query!("schema/version"), &[])
+                .await?,
+        )?;
         let version: &str = column(&row, "server_version")?;
         // Distributions add their own: `15.18 (Debian 15.18-0+deb12u1)`.
         Ok(version

@@ -176,27 +176,28 @@ impl Found {
 pub(crate) async fn check(pool: &Pool) -> Result<(), StoreError> {
     let own: Vec<String> = SCHEMA.iter().map(|file| sha256([file])).collect();
     let params: Params<'_> = &[&fingerprint(), &own];
-    let (found, applied, changed, release) = match pool.call(query!("schema/state"), params).await {
-        Ok(rows) => {
-            let row = only(rows)?;
-            let version: i32 = column(&row, "version")?;
-            (
-                version.unsigned_abs(),
-                column(&row, "is_applied")?,
-                column(&row, "is_changed")?,
-                column(&row, "release")?,
-            )
-        }
-        // There is no such schema, or no such table in it.
-        Err(PostgresError::Query { source, .. })
-            if source
-                .code()
-                .is_some_and(|code| ["3F000", "42P01", "42501"].contains(&code.code())) =>
-        {
-            (0, false, false, String::new())
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let (found, applied, changed, release) =
+        match pool.call_for_all(query!("schema/state"), params).await {
+            Ok(rows) => {
+                let row = only(rows)?;
+                let version: i32 = column(&row, "version")?;
+                (
+                    version.unsigned_abs(),
+                    column(&row, "is_applied")?,
+                    column(&row, "is_changed")?,
+                    column(&row, "release")?,
+                )
+            }
+            // There is no such schema, or no such table in it.
+            Err(PostgresError::Query { source, .. })
+                if source
+                    .code()
+                    .is_some_and(|code| ["3F000", "42P01", "42501"].contains(&code.code())) =>
+            {
+                (0, false, false, String::new())
+            }
+            Err(error) => return Err(error.into()),
+        };
     if changed {
         return Err(diverged("its schema files are others"));
     }

@@ -69,6 +69,13 @@ pub fn one_thread(found: &[Row]) -> Result<Thread, StoreError> {
     thread(found.first().ok_or(StoreError::ThreadNotFound)?)
 }
 
+/// The app and the user of a row.
+pub fn owner_of(row: &Row) -> Result<(AppId, UserId), StoreError> {
+    let app: String = column(row, "app_id")?;
+    let user: String = column(row, "user_id")?;
+    Ok((AppId::new(app), UserId::new(user)))
+}
+
 /// The one row of a query that always has one.
 pub fn only(rows: Vec<Row>) -> Result<Row, StoreError> {
     rows.into_iter().next().ok_or_else(|| StoreError::Corrupt {

@@ -99,7 +99,10 @@ impl Standing {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::{TenantId, key::KeyScopes};
+    use memory_contract::{
+        TenantId,
+        key::{KeyBounds, KeyScopes},
+    };
 
     use super::*;
 
@@ -120,6 +123,7 @@ mod tests {
                 tenant: TenantId::new("acme"),
                 actor: "backend".to_owned(),
                 scopes: KeyScopes::from_iter([scope]),
+                bounds: KeyBounds::default(),
             });
             request
         };

@@ -48,6 +48,12 @@ pub enum ApiError {
         /// The path of the field.
         field: Option<String>,
     },
+    /// The caller's key is bound to other apps or users.
+    #[error("the caller's bounds exclude it")]
+    OutOfBounds {
+        /// The path of the field that names the app or the user; `None` where none is named.
+        field: Option<String>,
+    },
     /// Calls with one key at the same time share its lookup.
     #[error("the API key could not be looked up")]
     KeyLookup(#[source] Arc<StoreError>),
@@ -152,6 +158,7 @@ impl ApiError {
             | Self::MessageNotFound { .. }
             | Self::Unauthenticated
             | Self::PermissionDenied { .. }
+            | Self::OutOfBounds { .. }
             | Self::StorageFull { .. }
             | Self::DeadlineExceeded
             | Self::NoSecondIndex

@@ -79,7 +79,9 @@ pub enum CollectionChange {
 /// # Errors
 /// Only errors of the database.
 pub async fn index_collections(store: &Databases) -> Result<Vec<CollectionRecord>, StoreError> {
-    let found = store.pool.call(query!("index_collections/states"), &[]);
+    let found = store
+        .pool
+        .call_for_all(query!("index_collections/states"), &[]);
     found.await?.iter().map(record).collect()
 }
 
@@ -107,7 +109,9 @@ impl Outbox {
         next: Option<&str>,
     ) -> Result<bool, StoreError> {
         let query = query!("index_collections/open");
-        scalar(&only(self.pool.call(query, &[&first, &next]).await?)?)
+        scalar(&only(
+            self.pool.call_for_all(query, &[&first, &next]).await?,
+        )?)
     }
 
     /// The collections of the index, the serving one first.
@@ -117,7 +121,7 @@ impl Outbox {
     pub async fn list_collections(&self) -> Result<Vec<CollectionProgress>, StoreError> {
         let found = self
             .pool
-            .call(query!("index_collections/list"), &[])
+            .call_for_all(query!("index_collections/list"), &[])
             .await?;
         let progress = |row| {
             Ok(CollectionProgress {
@@ -141,7 +145,9 @@ impl Outbox {
         force: bool,
     ) -> Result<CollectionChange, StoreError> {
         let query = query!("index_collections/switch");
-        outcome(&only(self.pool.call(query, &[&name, &force]).await?)?)
+        outcome(&only(
+            self.pool.call_for_all(query, &[&name, &force]).await?,
+        )?)
     }
 
     /// Ends changes to a collection that does not serve. Workers remove it.
@@ -150,7 +156,7 @@ impl Outbox {
     /// Only errors of the database.
     pub async fn retire_collection(&self, name: &str) -> Result<CollectionChange, StoreError> {
         let query = query!("index_collections/retire");
-        outcome(&only(self.pool.call(query, &[&name]).await?)?)
+        outcome(&only(self.pool.call_for_all(query, &[&name]).await?)?)
     }
 
     /// Records whether everything stored has been queued for a collection.

@@ -198,7 +198,10 @@ impl Outbox {
             &after,
             &self.collection,
         ];
-        let found = self.pool.call(query!("outbox/claim"), params).await?;
+        let found = self
+            .pool
+            .call_for_all(query!("outbox/claim"), params)
+            .await?;
         turn.pass(&found)?;
         let mut jobs = found.iter().map(job).collect::<Result<Vec<_>, _>>()?;
         jobs.sort_unstable_by_key(|job| job.id);
@@ -253,7 +256,11 @@ impl Outbox {
             .map(|failure| failure.delay.as_secs_f64())
             .collect();
         let params: Params<'_> = &[&claim.uuid(), &ids, &errors, &delays, &max_attempts];
-        let row = only(self.pool.call(query!("outbox/retry"), params).await?)?;
+        let row = only(
+            self.pool
+                .call_for_all(query!("outbox/retry"), params)
+                .await?,
+        )?;
         Ok(scalar::<i64>(&row)?.unsigned_abs())
     }
 
@@ -286,7 +293,9 @@ impl Outbox {
     pub async fn stats(&self) -> Result<OutboxStats, StoreError> {
         let params: Params<'_> = &[&self.collection];
         read_stats(&only(
-            self.pool.call(query!("outbox/stats"), params).await?,
+            self.pool
+                .call_for_all(query!("outbox/stats"), params)
+                .await?,
         )?)
     }
 
@@ -300,7 +309,10 @@ impl Outbox {
         limit: u32,
     ) -> Result<Vec<TenantId>, StoreError> {
         let params: Params<'_> = &[&after.map_or("", TenantId::as_str), &i64::from(limit)];
-        let found = self.pool.call(query!("tenants/list"), params).await?;
+        let found = self
+            .pool
+            .call_for_all(query!("tenants/list"), params)
+            .await?;
         found
             .iter()
             .map(|row| Ok(TenantId::new(column::<String>(row, "tenant_id")?)))

@@ -1,6 +1,9 @@
-//! The caller of a transaction: tenant, actor and scopes.
+//! The caller of a transaction: tenant, actor, scopes and bounds.
 
-use memory_contract::{TenantId, key::KeyScopes};
+use memory_contract::{
+    TenantId,
+    key::{KeyBounds, KeyScopes},
+};
 
 /// The name under which background work is recorded.
 const WORKER: &str = "worker";
@@ -15,6 +18,8 @@ pub struct Caller {
     pub actor: String,
     /// The calls that the caller may make.
     pub scopes: KeyScopes,
+    /// The data within the tenant that the call sees.
+    pub bounds: KeyBounds,
 }
 
 impl Caller {
@@ -24,6 +29,7 @@ impl Caller {
             tenant,
             actor: WORKER.to_owned(),
             scopes: KeyScopes::default(),
+            bounds: KeyBounds::default(),
         }
     }
 

@@ -17,7 +17,7 @@ use tokio_postgres::{
 };
 
 use crate::{
-    Params, Pool, PostgresError, Query,
+    Caller, Params, Pool, PostgresError, Query,
     query::{Busy, prepare},
     query_error,
 };
@@ -108,12 +108,14 @@ impl Group {
     /// Those of [`PostgresError`]. After `Unavailable` it may have been committed.
     pub async fn call(
         &self,
+        caller: &Caller,
         order: u128,
         query: Query,
         params: Params<'_>,
     ) -> Result<Vec<Row>, PostgresError> {
-        if self.0.is_apart(order) {
-            return self.0.pool.call(query, params).await;
+        // A shared transaction has no bounds.
+        if !caller.bounds.is_unbound() || self.0.is_apart(order) {
+            return self.0.pool.call(caller, query, params).await;
         }
         if let Some(lane) = Lane::free(&self.0) {
             let alone = self.0.alone(query, params);
@@ -131,7 +133,7 @@ impl Group {
         };
         match answer {
             Ok(Answer::Ended(rows)) => rows,
-            Ok(Answer::RunAlone) => self.0.pool.call(query, params).await,
+            Ok(Answer::RunAlone) => self.0.pool.call(caller, query, params).await,
             Err(ended) => Err(PostgresError::Unavailable {
                 source: ended.into(),
             }),

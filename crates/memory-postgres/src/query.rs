@@ -41,15 +41,36 @@ const ENTER: Query = query!("tenants/enter");
 
 impl Pool {
     /// Runs a query as its own transaction, in one round trip. For functions that take
-    /// the tenant as a parameter, and for workers.
+    /// the tenant as a parameter.
     ///
     /// # Errors
     /// Those of [`PostgresError`].
-    pub async fn call(&self, query: Query, params: Params<'_>) -> Result<Vec<Row>, PostgresError> {
+    pub async fn call(
+        &self,
+        caller: &Caller,
+        query: Query,
+        params: Params<'_>,
+    ) -> Result<Vec<Row>, PostgresError> {
+        match caller.bounds.is_unbound() {
+            true => self.call_for_all(query, params).await,
+            // The function enters the tenant, but not the bounds.
+            false => self.within(caller, query, params).await,
+        }
+    }
+
+    /// Runs a query of no tenant as its own transaction, in one round trip. For workers.
+    ///
+    /// # Errors
+    /// Those of [`PostgresError`].
+    pub async fn call_for_all(
+        &self,
+        query: Query,
+        params: Params<'_>,
+    ) -> Result<Vec<Row>, PostgresError> {
         self.call_noting(query, params, |_| ()).await
     }
 
-    /// Like [`Pool::call`]; `note` is given the statement before it runs.
+    /// Like [`Pool::call_for_all`]; `note` is given the statement before it runs.
     pub(crate) async fn call_noting(
         &self,
         query: Query,
@@ -66,7 +87,7 @@ impl Pool {
         rows.map_err(|error| query_error(query.name, error))
     }
 
-    /// Like [`Pool::call`], for a statement that counts its rows.
+    /// Like [`Pool::call_for_all`], for a statement that counts its rows.
     ///
     /// # Errors
     /// Those of [`PostgresError`].
@@ -116,7 +137,8 @@ impl Pool {
         }
 
         let started = Instant::now();
-        let names: Params<'_> = &[&caller.tenant.as_str(), &caller.actor];
+        let bounds = caller.bounds.json();
+        let names: Params<'_> = &[&caller.tenant.as_str(), &caller.actor, &bounds];
         let runs = queries
             .iter()
             .zip(&statements)
@@ -178,7 +200,8 @@ impl Pool {
     ) -> Result<(Transaction<'_>, Vec<Vec<Row>>), PostgresError> {
         let client = Busy::new(self, self.get().await?);
         let enter = prepare(&client, ENTER).await?;
-        let names: Params<'_> = &[&caller.tenant.as_str(), &caller.actor];
+        let bounds = caller.bounds.json();
+        let names: Params<'_> = &[&caller.tenant.as_str(), &caller.actor, &bounds];
         let transaction = Transaction { client, pool: self };
         let statements = transaction.prepare(queries).await?;
         let (begun, entered, results) = join3(

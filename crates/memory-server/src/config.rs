@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use memory_contract::key::KeyScopes;
+use memory_contract::key::{KeyBounds, KeyScopes};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// The gRPC listener and its limits.
@@ -164,6 +164,13 @@ pub struct JwtConfig {
     /// The claim with the scopes `read`, `write`, `delete` and `admin`: a list, or words
     /// with spaces between them. Default: `scope`.
     pub scope_claim: String,
+    /// The claim with the id of the only user whose data the token reaches, such as `sub`. A token
+    /// without it is refused. Default: unset, which means no such claim.
+    pub user_claim: Option<String>,
+    /// The claim with the apps and users that the token reaches: an object with the lists
+    /// `app_ids`, `app_id_prefixes`, `user_ids`, `user_id_prefixes`. A token without it
+    /// reaches the whole tenant, or the user of `user_claim`. Default: `bounds`.
+    pub bounds_claim: String,
 }
 
 impl Default for JwtConfig {
@@ -175,6 +182,8 @@ impl Default for JwtConfig {
             keys_url: None,
             tenant_claim: "tenant".to_owned(),
             scope_claim: "scope".to_owned(),
+            user_claim: None,
+            bounds_claim: "bounds".to_owned(),
         }
     }
 }
@@ -203,6 +212,10 @@ pub struct KeyConfig {
     /// all but `admin`.
     #[serde(default)]
     pub scopes: KeyScopes,
+    /// The apps and users that it reaches: lists `app_ids`, `app_id_prefixes`, `user_ids` and
+    /// `user_id_prefixes`. A bound key cannot have the scope `admin`. Default: the whole tenant.
+    #[serde(default, skip_serializing_if = "KeyBounds::is_unbound")]
+    pub bounds: KeyBounds,
 }
 
 fn masked<S: Serializer>(_secret: &str, serializer: S) -> Result<S::Ok, S::Error> {

@@ -46,7 +46,7 @@ use tower::ServiceBuilder;
 use crate::config::{AuthConfig, ServerConfig};
 use crate::connections::Acceptor;
 use crate::layers::{
-    Auth, CatchPanic, Concurrency, Deadlines, FirstRequest, Gate, Methods, Observe, Rates,
+    Auth, Bounds, CatchPanic, Concurrency, Deadlines, FirstRequest, Gate, Methods, Observe, Rates,
     RecordRefusals, Repair, Unread, Wrap,
 };
 use crate::refusals::RefusalLog;
@@ -193,7 +193,8 @@ impl Server {
             .layer(Wrap(Deadlines::new(methods.clone(), &config)))
             .layer(Wrap(auth_layer))
             .layer(Wrap(Rates::new(methods.clone(), &config)))
-            .layer(Wrap(Concurrency::new(methods, &config, background)))
+            .layer(Wrap(Concurrency::new(methods.clone(), &config, background)))
+            .layer(Wrap(Bounds::new(methods, store.clone(), MESSAGE_BYTES)))
             .into_inner();
         let acceptor = Acceptor::new(&config, tls.as_ref().map(Tls::configuration));
         let server = transport::Server::builder()

@@ -73,7 +73,7 @@ impl WorkerStore {
             for (queue, column, condition, longest) in queues {
                 let (seconds, limit) = (longest.as_secs_f64(), i64::from(limit));
                 let params: Params<'_> = &[&queue, &column, &condition, &seconds, &limit];
-                let row = only(pool.call(query!("outbox/make_due"), params).await?)?;
+                let row = only(pool.call_for_all(query!("outbox/make_due"), params).await?)?;
                 count += scalar::<i64>(&row)?.unsigned_abs();
             }
         }

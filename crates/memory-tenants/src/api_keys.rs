@@ -3,7 +3,7 @@
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use memory_contract::{
     TenantId,
-    key::{ApiKey, KeyScope, KeyScopes},
+    key::{ApiKey, KeyBounds, KeyScope, KeyScopes},
 };
 use memory_database::{Databases, KeyError, Page, StoreError, page::one_more, rows::column};
 use memory_postgres::{Caller, Params, query};
@@ -14,7 +14,7 @@ use secrecy::{
 };
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
-use tokio_postgres::Row;
+use tokio_postgres::{Row, types::Json};
 
 use crate::KeyStore;
 
@@ -32,6 +32,8 @@ pub struct NewApiKey {
     pub name: String,
     /// The calls that it allows.
     pub scopes: KeyScopes,
+    /// The data that it reaches.
+    pub bounds: KeyBounds,
     /// When it ends; `None` for never.
     pub expires: Option<OffsetDateTime>,
 }
@@ -59,12 +61,14 @@ impl KeyStore<'_> {
         let NewApiKey {
             name,
             scopes,
+            bounds,
             expires,
         } = key;
         let scopes: Vec<&str> = scopes.iter().map(KeyScope::name).collect();
         let secret = new_secret()?;
         let digest = Sha256::digest(secret.expose_secret()).to_vec();
-        let params: Params<'_> = &[&tenant.as_str(), name, &digest, &scopes, expires];
+        let bounds = bounds.lists().map(Json);
+        let params: Params<'_> = &[&tenant.as_str(), name, &digest, &scopes, expires, &bounds];
         let rows = self
             .store
             .main
@@ -125,7 +129,7 @@ pub(crate) async fn caller_of_key(
 ) -> Result<Option<Caller>, StoreError> {
     let rows = store
         .main
-        .call(query!("api_keys/authenticate"), &[&digest])
+        .call_for_all(query!("api_keys/authenticate"), &[&digest])
         .await?;
     rows.first()
         .map(|row| {
@@ -133,6 +137,7 @@ pub(crate) async fn caller_of_key(
                 tenant: TenantId::new(column::<String>(row, "tenant_id")?),
                 actor: column(row, "name")?,
                 scopes: scopes(row)?,
+                bounds: bounds(row)?,
             })
         })
         .transpose()
@@ -142,6 +147,7 @@ fn api_key(row: &Row) -> Result<ApiKey, StoreError> {
     Ok(ApiKey {
         name: column(row, "name")?,
         scopes: scopes(row)?,
+        bounds: bounds(row)?,
         created: column(row, "created_at")?,
         expires: column(row, "expires_at")?,
     })
@@ -158,6 +164,19 @@ fn scopes(row: &Row) -> Result<KeyScopes, StoreError> {
             what: "API key",
             why: "it has an unknown scope".to_owned(),
         })
+}
+
+/// Bounds that this build does not know are an error, as unknown scopes are.
+fn bounds(row: &Row) -> Result<KeyBounds, StoreError> {
+    let corrupt = |why: String| StoreError::Corrupt {
+        what: "API key",
+        why,
+    };
+    let Some(Json(bounds)) = column::<Option<Json<serde_json::Value>>>(row, "bounds")? else {
+        return Ok(KeyBounds::default());
+    };
+    let lists = serde_json::from_value(bounds).map_err(|error| corrupt(error.to_string()))?;
+    KeyBounds::new(lists).map_err(|invalid| corrupt(invalid.to_string()))
 }
 
 fn new_secret() -> Result<SecretString, StoreError> {

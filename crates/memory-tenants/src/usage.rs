@@ -108,7 +108,9 @@ impl UsageStore<'_> {
             &keep.as_secs_f64(),
         ];
         let reserve = query!("model_usage/reserve");
-        scalar(&only(self.store.pool.call(reserve, params).await?)?)
+        scalar(&only(
+            self.store.pool.call(self.caller, reserve, params).await?,
+        )?)
     }
 
     /// Replaces the reservation of a request to a model by its actual usage, and records
@@ -131,7 +133,7 @@ impl UsageStore<'_> {
             &count(spent.output),
         ];
         let settle = query!("model_usage/settle");
-        self.store.pool.call(settle, params).await?;
+        self.store.pool.call(self.caller, settle, params).await?;
         Ok(())
     }
 
@@ -157,7 +159,7 @@ impl UsageStore<'_> {
             &0_i64,
         ];
         let add = query!("model_usage/add");
-        self.store.pool.call(add, params).await?;
+        self.store.pool.call(self.caller, add, params).await?;
         Ok(())
     }
 
@@ -194,7 +196,7 @@ impl UsageStore<'_> {
     pub async fn storage(self) -> Result<StorageUsage, StoreError> {
         let params: Params<'_> = &[&self.caller.tenant.as_str()];
         let usage = query!("tenants/storage_usage");
-        let row = only(self.store.pool.call(usage, params).await?)?;
+        let row = only(self.store.pool.call(self.caller, usage, params).await?)?;
         Ok(StorageUsage {
             messages: column(&row, "message_count")?,
             bytes: column(&row, "stored_bytes")?,

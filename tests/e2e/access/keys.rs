@@ -102,6 +102,7 @@ async fn l06_a_key_ends_when_it_expires() {
         name: name.clone(),
         scopes: Vec::new(),
         expire_time,
+        ..Default::default()
     };
     let past = admin.refused(request(at(-1))).await;
     past.names_field("expire_time");

@@ -1,5 +1,6 @@
 //! API keys and scopes decide who may do what, and each change is on record.
 
+mod bounds;
 mod cli;
 mod connections;
 mod jwt;
@@ -60,7 +61,7 @@ async fn create_key(client: &Client, name: &str, scopes: &[KeyScope]) -> CreateA
     let request = CreateApiKeyRequest {
         name: name.to_owned(),
         scopes: scopes.iter().map(|&scope| scope.into()).collect(),
-        expire_time: None,
+        ..Default::default()
     };
     client.call(request).await
 }

@@ -193,7 +193,7 @@ async fn l06_a_key_has_the_scopes_that_were_asked_for() {
         let request = CreateApiKeyRequest {
             name: name(),
             scopes: vec![KeyScope::Read.into(), wrong],
-            expire_time: None,
+            ..Default::default()
         };
         admin.refused(request).await.names_field("scopes");
     }

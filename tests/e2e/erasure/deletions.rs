@@ -544,7 +544,7 @@ async fn b04_apps_and_tenants_are_deleted_and_others_stay() {
     let key = CreateApiKeyRequest {
         name: "reports".to_owned(),
         scopes: vec![KeyScope::Read.into()],
-        expire_time: None,
+        ..Default::default()
     };
     client.call(key).await;
     let all = DeleteTenantRequest {

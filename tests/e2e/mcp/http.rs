@@ -54,7 +54,7 @@ async fn with_key(app: &str, name: &str, scopes: &[KeyScope]) -> Mcp {
     let request = CreateApiKeyRequest {
         name: name.to_owned(),
         scopes: scopes.iter().map(|scope| (*scope).into()).collect(),
-        expire_time: None,
+        ..Default::default()
     };
     let made = plain().await.call(request).await;
     let bearer = format!("Bearer {}", made.secret);

@@ -402,7 +402,7 @@ async fn a_watch_ends_when_its_key_is_revoked() {
     let request = CreateApiKeyRequest {
         name: name.clone(),
         scopes: vec![KeyScope::Read.into()],
-        expire_time: None,
+        ..Default::default()
     };
     let made = admin.call(request).await;
     let header = format!("Bearer {}", made.secret);

@@ -131,7 +131,7 @@ impl CheckpointStore<'_> {
             &self.caller.scopes.allow(KeyScope::Delete),
         ];
         let query = query!("checkpoints/put");
-        let row = only(self.store.pool.call(query, params).await?)?;
+        let row = only(self.store.pool.call(self.caller, query, params).await?)?;
         outcome(column(&row, "status")?)?;
         column(&row, "missing_count")
     }
@@ -179,7 +179,9 @@ impl CheckpointStore<'_> {
             &self.caller.scopes.allow(KeyScope::Delete),
         ];
         let query = query!("checkpoints/put_writes");
-        match scalar(&only(self.store.pool.call(query, params).await?)?)? {
+        match scalar(&only(
+            self.store.pool.call(self.caller, query, params).await?,
+        )?)? {
             "needs_erase" => Err(StoreError::NeedsErase {
                 field: "replace".to_owned(),
             }),
@@ -294,7 +296,7 @@ impl CheckpointStore<'_> {
             &self.store.ephemeral.byte_limit(),
         ];
         let query = query!("checkpoints/copy");
-        let row = only(self.store.pool.call(query, params).await?)?;
+        let row = only(self.store.pool.call(self.caller, query, params).await?)?;
         outcome(column(&row, "status")?)?;
         column(&row, "copied_count")
     }
@@ -328,7 +330,9 @@ impl CheckpointStore<'_> {
             &keep_latest,
         ];
         let query = query!("checkpoints/delete");
-        scalar(&only(self.store.pool.call(query, params).await?)?)
+        scalar(&only(
+            self.store.pool.call(self.caller, query, params).await?,
+        )?)
     }
 }
 

@@ -116,7 +116,7 @@ impl NodeStore<'_> {
         let row = only(
             self.store
                 .pool
-                .call(query!("nodes/add_turn"), params)
+                .call(self.caller, query!("nodes/add_turn"), params)
                 .await?,
         )?;
         match column(&row, "status")? {

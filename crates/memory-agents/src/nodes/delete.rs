@@ -34,7 +34,12 @@ impl NodeStore<'_> {
             &node.thread.uuid(),
             &node.id,
         ];
-        let row = only(self.store.pool.call(query!("nodes/clear"), params).await?)?;
+        let row = only(
+            self.store
+                .pool
+                .call(self.caller, query!("nodes/clear"), params)
+                .await?,
+        )?;
         match column(&row, "status")? {
             "ok" => {}
             "thread_not_found" => return Err(StoreError::ThreadNotFound),
@@ -87,7 +92,10 @@ impl NodeStore<'_> {
             &node.id,
         ];
         scalar(&only(
-            self.store.pool.call(query!("nodes/expire"), params).await?,
+            self.store
+                .pool
+                .call(self.caller, query!("nodes/expire"), params)
+                .await?,
         )?)
     }
 }

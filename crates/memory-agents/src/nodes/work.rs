@@ -46,7 +46,7 @@ impl NodeWorker<'_> {
         let found = self
             .workers
             .pool
-            .call(query!("nodes/forgotten"), params)
+            .call_for_all(query!("nodes/forgotten"), params)
             .await?;
         let nodes = nodes(&found)?;
         let count = nodes.len() as u64;
@@ -80,7 +80,7 @@ impl NodeWorker<'_> {
         let found = self
             .workers
             .pool
-            .call(query!("nodes/expired"), &[&i64::from(limit)])
+            .call_for_all(query!("nodes/expired"), &[&i64::from(limit)])
             .await?;
         let (mut erased, mut failed) = (0, None);
         for (tenant, node) in nodes(&found)? {
@@ -113,7 +113,7 @@ impl NodeWorker<'_> {
         let found = self
             .workers
             .pool
-            .call(query!("object_deletions/claim"), params)
+            .call_for_all(query!("object_deletions/claim"), params)
             .await?;
         let deletions = found.iter().map(deletion).collect::<Result<Vec<_>, _>>()?;
         let count = deletions.len() as u64;
@@ -167,7 +167,12 @@ impl NodeWorker<'_> {
     /// # Errors
     /// Only errors of the database.
     pub async fn node_stats(self) -> Result<NodeStats, StoreError> {
-        let row = only(self.workers.pool.call(query!("nodes/stats"), &[]).await?)?;
+        let row = only(
+            self.workers
+                .pool
+                .call_for_all(query!("nodes/stats"), &[])
+                .await?,
+        )?;
         Ok(NodeStats {
             waiting: column(&row, "waiting_count")?,
             lag: Duration::try_from_secs_f64(column(&row, "lag_seconds")?).unwrap_or_default(),

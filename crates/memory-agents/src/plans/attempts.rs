@@ -100,7 +100,7 @@ impl PlanStore<'_> {
         let row = only(
             self.store
                 .pool
-                .call(query!("attempts/append"), params)
+                .call(self.caller, query!("attempts/append"), params)
                 .await?,
         )?;
         match column(&row, "status")? {

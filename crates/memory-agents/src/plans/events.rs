@@ -54,7 +54,7 @@ impl PlanStore<'_> {
         let row = only(
             self.store
                 .pool
-                .call(query!("agent_events/append"), params)
+                .call(self.caller, query!("agent_events/append"), params)
                 .await?,
         )?;
         match column(&row, "status")? {

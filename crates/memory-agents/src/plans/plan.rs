@@ -64,7 +64,10 @@ impl PlanStore<'_> {
             &Json(data),
         ];
         changed(&only(
-            self.store.pool.call(query!("plans/put"), params).await?,
+            self.store
+                .pool
+                .call(self.caller, query!("plans/put"), params)
+                .await?,
         )?)
     }
 
@@ -124,7 +127,7 @@ impl PlanStore<'_> {
         let rows = self
             .store
             .pool
-            .call(query!("plans/update_step"), params)
+            .call(self.caller, query!("plans/update_step"), params)
             .await?;
         changed(&only(rows)?)
     }
@@ -136,7 +139,12 @@ impl PlanStore<'_> {
     pub async fn delete_plan(self, thread: ThreadId) -> Result<bool, StoreError> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid()];
-        let row = only(self.store.pool.call(query!("plans/delete"), params).await?)?;
+        let row = only(
+            self.store
+                .pool
+                .call(self.caller, query!("plans/delete"), params)
+                .await?,
+        )?;
         match column(&row, "status")? {
             "ok" => column(&row, "deleted"),
             "thread_not_found" => Err(StoreError::ThreadNotFound),

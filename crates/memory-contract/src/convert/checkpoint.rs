@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use super::document::required_bytes;
 use super::json::storable_object;
 use super::scalar::timestamp;
 use crate::{
@@ -95,7 +94,7 @@ pub fn checkpoint_namespace_from(namespace: String) -> Result<String, Invalid> {
 /// # Errors
 /// No id, too many bytes, or NUL.
 pub fn checkpoint_id_from(id: String) -> Result<String, Invalid> {
-    required_bytes("checkpoint_id", &id, limits::CHECKPOINT_ID_BYTES)?;
+    check::required_bytes("checkpoint_id", &id, limits::CHECKPOINT_ID_BYTES)?;
     Ok(id)
 }
 
@@ -160,8 +159,8 @@ fn value_from(value: proto::CheckpointValue) -> Result<(String, String, Option<E
         r#type,
         data,
     } = value;
-    required_bytes("channel", &channel, limits::CHANNEL_BYTES)?;
-    required_bytes("version", &version, limits::CHECKPOINT_ID_BYTES)?;
+    check::required_bytes("channel", &channel, limits::CHANNEL_BYTES)?;
+    check::required_bytes("version", &version, limits::CHECKPOINT_ID_BYTES)?;
     let kind = encoding("type", r#type)?;
     Ok((channel, version, data.map(|data| Encoded { kind, data })))
 }
@@ -175,8 +174,8 @@ fn write_from(write: proto::CheckpointWrite) -> Result<TaskWrite, Invalid> {
         r#type,
         data,
     } = write;
-    required_bytes("task_id", &task_id, limits::TASK_ID_BYTES)?;
-    required_bytes("channel", &channel, limits::CHANNEL_BYTES)?;
+    check::required_bytes("task_id", &task_id, limits::TASK_ID_BYTES)?;
+    check::required_bytes("channel", &channel, limits::CHANNEL_BYTES)?;
     Ok(TaskWrite {
         task: task_id,
         path: check::long_text("task_path", task_path, limits::CHECKPOINT_PATH_BYTES)?,

@@ -31,7 +31,7 @@ pub fn metadata_from(field: &str, text: String) -> Result<JsonObject, Invalid> {
 }
 
 /// Reads the JSON text of an object that a database of numbers without rounding can store.
-pub(super) fn storable_object(
+pub fn storable_object(
     field: &str,
     text: &str,
     max_bytes: usize,
@@ -45,7 +45,7 @@ pub(super) fn storable_object(
 }
 
 /// Reads JSON text that a database of numbers without rounding can store.
-pub(super) fn storable(
+pub fn storable(
     field: &str,
     text: &str,
     max_bytes: usize,

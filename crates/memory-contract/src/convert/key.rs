@@ -1,9 +1,9 @@
-//! Converts API keys and their scopes.
+//! Converts API keys, their scopes and their bounds.
 
 use crate::{
     Invalid,
     convert::timestamp,
-    key::{ApiKey, KeyScope, KeyScopes},
+    key::{ApiKey, BoundLists, KeyBounds, KeyScope, KeyScopes},
     proto,
 };
 
@@ -28,6 +28,39 @@ pub fn key_scopes_from(field: &str, scopes: &[i32]) -> Result<KeyScopes, Invalid
             )),
         })
         .collect()
+}
+
+/// Reads bounds; unset means none.
+///
+/// # Errors
+/// Bounds without any entry, and those of [`KeyBounds::new`].
+pub fn key_bounds_from(
+    field: &str,
+    bounds: Option<proto::KeyBounds>,
+) -> Result<KeyBounds, Invalid> {
+    let Some(bounds) = bounds else {
+        return Ok(KeyBounds::default());
+    };
+    let proto::KeyBounds {
+        app_ids,
+        app_id_prefixes,
+        user_ids,
+        user_id_prefixes,
+    } = bounds;
+    let bounds = KeyBounds::new(BoundLists {
+        app_ids,
+        app_id_prefixes,
+        user_ids,
+        user_id_prefixes,
+    })
+    .map_err(|invalid| invalid.within(field))?;
+    match bounds.is_unbound() {
+        true => Err(Invalid::new(
+            field,
+            "must name an app or a user, or be left out for a key of the whole tenant",
+        )),
+        false => Ok(bounds),
+    }
 }
 
 impl From<KeyScope> for proto::KeyScope {
@@ -56,6 +89,7 @@ impl From<ApiKey> for proto::ApiKey {
         let ApiKey {
             name,
             scopes,
+            bounds,
             created,
             expires,
         } = key;
@@ -64,6 +98,24 @@ impl From<ApiKey> for proto::ApiKey {
             scopes: scopes.into(),
             create_time: Some(timestamp(created)),
             expire_time: expires.map(timestamp),
+            bounds: bounds.lists().cloned().map(Into::into),
+        }
+    }
+}
+
+impl From<BoundLists> for proto::KeyBounds {
+    fn from(lists: BoundLists) -> Self {
+        let BoundLists {
+            app_ids,
+            app_id_prefixes,
+            user_ids,
+            user_id_prefixes,
+        } = lists;
+        Self {
+            app_ids,
+            app_id_prefixes,
+            user_ids,
+            user_id_prefixes,
         }
     }
 }

@@ -28,14 +28,10 @@ pub use checkpoint::{
     checkpoint_from, checkpoint_id_from, checkpoint_namespace_from, checkpoint_writes_from,
     metadata_filter_from, optional_checkpoint_id_from,
 };
-pub use document::{
-    document_names_from, document_query_from, documents_from, exported_document_from,
-    namespace_query_from,
-};
 pub use file::{file_location_from, file_ref_from, new_file_from, transfer_method_from};
 pub use filter::{conditions_from, filter_from};
-pub use json::{metadata_from, object as object_from};
-pub use key::key_scopes_from;
+pub use json::{metadata_from, object as object_from, storable, storable_object};
+pub use key::{key_bounds_from, key_scopes_from};
 pub use memory::{memories_from, memory_change_from, memory_filter_from, memory_from};
 pub use message::messages_from;
 pub use node::{node_parent_from, node_place_from, node_turn_from};

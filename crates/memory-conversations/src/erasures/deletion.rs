@@ -54,7 +54,9 @@ impl ErasureStore<'_> {
             &scope.user().map(UserId::as_str),
         ];
         let begin = query!("erasures/begin");
-        let id = scalar(&only(self.store.pool.call(begin, params).await?)?)?;
+        let id = scalar(&only(
+            self.store.pool.call(self.caller, begin, params).await?,
+        )?)?;
         erase_now(self.store, tenant, id).await;
         Ok(id)
     }
@@ -149,7 +151,7 @@ impl ErasureWorker<'_> {
         let found = self
             .workers
             .pool
-            .call(query!("erasures/claim"), params)
+            .call_for_all(query!("erasures/claim"), params)
             .await?;
         let Some(row) = found.first() else {
             return Ok(None);

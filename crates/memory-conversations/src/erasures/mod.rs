@@ -99,7 +99,12 @@ impl Claimed {
                 &LEASE.as_secs_f64(),
                 &STEP_ROWS,
             ];
-            let row = only(store.pool.call(query!("erasures/step"), params).await?)?;
+            let row = only(
+                store
+                    .pool
+                    .call(caller, query!("erasures/step"), params)
+                    .await?,
+            )?;
             match scalar(&row)? {
                 "more" if started.elapsed() < TURN => {}
                 "more" => return self.release(store, None).await.map(|()| true),
@@ -181,7 +186,7 @@ impl ErasureWorker<'_> {
         let found = self
             .workers
             .pool
-            .call(query!("erasures/claim"), params)
+            .call_for_all(query!("erasures/claim"), params)
             .await?;
         let claimed = found
             .iter()
@@ -219,7 +224,7 @@ impl ErasureWorker<'_> {
     /// Only errors of the database.
     pub async fn erasure_stats(self) -> Result<ErasureStats, StoreError> {
         let stats = query!("erasures/stats");
-        stats_of(&only(self.workers.pool.call(stats, &[]).await?)?)
+        stats_of(&only(self.workers.pool.call_for_all(stats, &[]).await?)?)
     }
 }
 

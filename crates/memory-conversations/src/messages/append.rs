@@ -95,7 +95,12 @@ impl MessageStore<'_> {
         let query = query!("messages/append_to_session");
         let order = digest.iter().take(16);
         let order = order.fold(0, |order, byte| order << 8 | u128::from(*byte));
-        let row = only(self.store.appends.call(order, query, params).await?)?;
+        let row = only(
+            self.store
+                .appends
+                .call(self.caller, order, query, params)
+                .await?,
+        )?;
         let thread = rows::id(&row, "thread_id")?;
         let appended = outcome(thread, &append.messages, &row)?;
         Ok(Appended {
@@ -133,10 +138,13 @@ impl MessageStore<'_> {
         ];
         let query = query!("messages/append");
         let rows = match imported {
-            true => self.store.pool.call(query, params).await?,
+            true => self.store.pool.call(self.caller, query, params).await?,
             false => {
                 let order = append.thread.uuid().as_u128();
-                self.store.appends.call(order, query, params).await?
+                self.store
+                    .appends
+                    .call(self.caller, order, query, params)
+                    .await?
             }
         };
         let row = only(rows)?;

@@ -156,7 +156,7 @@ impl ContentWorker<'_> {
         let tenants = self
             .workers
             .pool
-            .call(query!("contents/unsettled"), params)
+            .call_for_all(query!("contents/unsettled"), params)
             .await?;
         let mut settled = 0;
         for row in &tenants {

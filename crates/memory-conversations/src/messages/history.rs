@@ -33,7 +33,7 @@ impl MessageStore<'_> {
         let found = self
             .store
             .pool
-            .call(query!("messages/history"), &request.params())
+            .call(self.caller, query!("messages/history"), &request.params())
             .await?;
         self.settle(path, known.as_deref(), &found).await
     }

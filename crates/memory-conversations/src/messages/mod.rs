@@ -106,7 +106,7 @@ impl MessageStore<'_> {
             &self.store.ephemeral.byte_limit(),
         ];
         let update = query!("messages/update");
-        let row = only(self.store.pool.call(update, params).await?)?;
+        let row = only(self.store.pool.call(self.caller, update, params).await?)?;
         self.conversations.windows.forget(tenant, thread).await;
         match column(&row, "status")? {
             "ok" => Ok((
@@ -141,7 +141,7 @@ impl MessageStore<'_> {
         let row = only(
             self.store
                 .pool
-                .call(query!("messages/delete"), params)
+                .call(self.caller, query!("messages/delete"), params)
                 .await?,
         )?;
         self.conversations.windows.forget(tenant, thread).await;

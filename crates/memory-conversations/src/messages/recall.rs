@@ -169,7 +169,7 @@ impl MessageStore<'_> {
             &content,
         ];
         let hydrate = query!("messages/hydrate");
-        Ok(self.store.pool.call(hydrate, params).await?)
+        Ok(self.store.pool.call(self.caller, hydrate, params).await?)
     }
 
     /// Reads the readable messages around anchors, in one query: before, along the
@@ -217,7 +217,7 @@ impl MessageStore<'_> {
         let found = self
             .store
             .pool
-            .call(query!("messages/neighbors"), params)
+            .call(self.caller, query!("messages/neighbors"), params)
             .await?;
         found
             .iter()
@@ -298,7 +298,10 @@ impl MessageStore<'_> {
             &counted,
             &self.store.searched,
         ];
-        let found = self.store.pool.call(query!("messages/unindexed"), params);
+        let found = self
+            .store
+            .pool
+            .call(self.caller, query!("messages/unindexed"), params);
         Unindexed::read(&only(found.await?)?)
     }
 

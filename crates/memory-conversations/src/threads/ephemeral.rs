@@ -77,7 +77,7 @@ impl ThreadWorker<'_> {
         let found = self
             .workers
             .pool
-            .call(query!("threads/ephemeral_stats"), &[]);
+            .call_for_all(query!("threads/ephemeral_stats"), &[]);
         let row = only(found.await?)?;
         Ok(EphemeralStats {
             threads: column(&row, "thread_count")?,

@@ -33,7 +33,7 @@ impl ThreadStore<'_> {
             &expected_head(&expected),
         ];
         let set_head = query!("threads/set_head");
-        let row = only(self.store.pool.call(set_head, params).await?)?;
+        let row = only(self.store.pool.call(self.caller, set_head, params).await?)?;
         match column(&row, "status")? {
             "ok" => rows::thread(&row),
             "thread_not_found" => Err(StoreError::ThreadNotFound),

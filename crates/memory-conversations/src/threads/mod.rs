@@ -92,7 +92,12 @@ impl ThreadStore<'_> {
     pub async fn resolve_thread(self, thread: &NewThread) -> Result<Resolved, StoreError> {
         let opening = Opening::of(self.caller, ThreadId::new(), thread, &self.store.ephemeral);
         let params = &opening.params();
-        let row = only(self.store.pool.call(OPEN_THREAD, params).await?)?;
+        let row = only(
+            self.store
+                .pool
+                .call(self.caller, OPEN_THREAD, params)
+                .await?,
+        )?;
         match column(&row, "status")? {
             "ok" => {
                 let created: bool = column(&row, "created")?;
@@ -188,7 +193,7 @@ impl ThreadStore<'_> {
         let (tenant, id, clear) = (&self.caller.tenant, thread.uuid(), query!("threads/clear"));
         let (name, actor) = (tenant.as_str(), &self.caller.actor);
         let params: Params<'_> = &[&name, actor, &id, &CLEARED_AT_ONCE];
-        let row = only(self.store.pool.call(clear, params).await?)?;
+        let row = only(self.store.pool.call(self.caller, clear, params).await?)?;
         self.conversations.windows.forget(tenant, thread).await;
         let erased = erased(thread, &row)?;
         let mut clearing = column::<&str>(&row, "status")? == "clearing";
@@ -212,7 +217,7 @@ impl ThreadStore<'_> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid(), &false];
         let delete = query!("threads/delete");
-        let found = self.store.pool.call(delete, params).await?;
+        let found = self.store.pool.call(self.caller, delete, params).await?;
         self.conversations.windows.forget(tenant, thread).await;
         let erased = erased(thread, &only(found)?)?;
         erase_now(self.store, tenant, thread.uuid()).await;

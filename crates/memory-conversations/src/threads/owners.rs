@@ -1,15 +1,30 @@
 //! Lists users and apps.
 
 use memory_contract::{
-    AppId, UserId,
+    AppId, ThreadId, UserId,
     listing::{App, User},
 };
-use memory_database::{Page, StoreError, page::one_more, rows::column};
+use memory_database::{
+    Page, StoreError,
+    page::one_more,
+    rows::{column, owner_of},
+};
 use memory_postgres::{Params, query};
 
 use crate::ThreadStore;
 
 impl ThreadStore<'_> {
+    /// The app and the user of a thread, expired or not; `None` if it is not stored.
+    ///
+    /// # Errors
+    /// Only errors of the database.
+    pub async fn owner(self, thread: ThreadId) -> Result<Option<(AppId, UserId)>, StoreError> {
+        let params: Params<'_> = &[&self.caller.tenant.as_str(), &thread.uuid()];
+        let owner = query!("threads/owner");
+        let found = self.store.pool.within(self.caller, owner, params).await?;
+        found.first().map(owner_of).transpose()
+    }
+
     /// Lists the users of an app that have threads or memories, by id; the empty one
     /// stands for data that belongs to no user.
     ///

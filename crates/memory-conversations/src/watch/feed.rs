@@ -261,7 +261,11 @@ impl FeedState {
     }
 
     async fn poll(&self) -> Result<i64, StoreError> {
-        let row = only(self.pool.call(query!("transactions/horizon"), &[]).await?)?;
+        let row = only(
+            self.pool
+                .call_for_all(query!("transactions/horizon"), &[])
+                .await?,
+        )?;
         let moment = Moment {
             now: column(&row, "now")?,
             oldest: column(&row, "oldest")?,

@@ -19,6 +19,7 @@ SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = o
 AS $$
 #variable_conflict use_column
 DECLARE
+    v_unbound boolean := COALESCE(current_setting('recollect.bounds', true), '') = '';
     v_any bigint[] := ARRAY[recollect.document_term(p_owner, NULL, NULL)];
 BEGIN
     RETURN QUERY
@@ -27,6 +28,7 @@ BEGIN
     WHERE (d.terms @> p_terms OR d.terms @> v_any)
         -- An expression, so that Postgres uses no index on the tenant.
         AND d.tenant_id || '' = current_setting('recollect.tenant', true)
+        AND (v_unbound OR recollect.in_bounds(d.app_id, d.user_id))
         AND d.owner = p_owner AND d.path >= p_path AND d.path < p_path_end
         AND (d.expires_at IS NULL OR d.expires_at > clock_timestamp())
     ORDER BY d.updated_at DESC, d.path, d.key

@@ -10,6 +10,8 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = off
 AS $$
 #variable_conflict use_column
+DECLARE
+    v_unbound boolean := COALESCE(current_setting('recollect.bounds', true), '') = '';
 BEGIN
     RETURN QUERY
     WITH terms AS (
@@ -23,6 +25,7 @@ BEGIN
             FROM recollect.memories m
             WHERE m.words @@ (p_scope::tsquery && terms.query)
                 AND m.tenant_id || '' = current_setting('recollect.tenant', true)
+                AND (v_unbound OR recollect.in_bounds(m.app_id, m.user_id))
                 AND (p_superseded OR m.valid_until IS NULL)
                 AND (p_type IS NULL OR m.type = p_type)
                 AND (p_topics IS NULL OR m.topics && p_topics)

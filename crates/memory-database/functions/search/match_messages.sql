@@ -20,6 +20,8 @@ SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = off
 AS $$
 #variable_conflict use_column
+DECLARE
+    v_unbound boolean := COALESCE(current_setting('recollect.bounds', true), '') = '';
 BEGIN
     RETURN QUERY
     WITH terms AS (
@@ -36,6 +38,7 @@ BEGIN
                 -- message has no words; a condition on deleted_at would allow the index
                 -- over paths.)
                 AND m.tenant_id || '' = current_setting('recollect.tenant', true)
+                AND (v_unbound OR recollect.in_bounds(m.app_id, m.user_id))
                 AND (p_roles IS NULL OR m.role = ANY (p_roles))
                 AND (p_names IS NULL OR m.name = ANY (p_names))
                 AND (p_start IS NULL OR m.said_at >= p_start)

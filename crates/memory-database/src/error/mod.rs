@@ -59,6 +59,9 @@ pub enum StoreError {
     /// The user, the app or the tenant is being deleted, or the thread cleared.
     #[error("it is being deleted or cleared")]
     DeletionInProgress,
+    /// The caller's bounds exclude the app or the user.
+    #[error("the caller's bounds exclude the app or the user")]
+    OutOfBounds,
     /// The tenant has no such deletion, or its receipt was forgotten.
     #[error("there is no such deletion")]
     DeletionNotFound,
@@ -161,6 +164,7 @@ impl StoreError {
             | Self::Secret(_)
             | Self::EtagChanged { .. }
             | Self::DeletionInProgress
+            | Self::OutOfBounds
             | Self::DeletionNotFound
             | Self::SpaceFull
             | Self::Checkpoint(_)
@@ -187,8 +191,18 @@ impl From<PostgresError> for StoreError {
             PostgresError::Query { name, source } => match source.code().map(SqlState::code) {
                 Some(MEMORIES_FULL) => Self::Memory(MemoryError::Full),
                 Some(DELETION_IN_PROGRESS) => Self::DeletionInProgress,
+                _ if is_forbidden_row(&source) => Self::OutOfBounds,
                 _ => Self::Query { name, source },
             },
         }
     }
+}
+
+/// Whether row-level security has refused a new row: the tenant is always the caller's, so its bounds
+/// exclude the row.
+fn is_forbidden_row(error: &tokio_postgres::Error) -> bool {
+    error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE)
+        && error
+            .as_db_error()
+            .is_some_and(|error| error.message().contains("row-level security"))
 }

@@ -246,7 +246,7 @@ impl DistillateStore<'_> {
     }
 
     async fn commit(self, query: Query, params: Params<'_>) -> Result<Commit, StoreError> {
-        let row = only(self.store.pool.call(query, params).await?)?;
+        let row = only(self.store.pool.call(self.caller, query, params).await?)?;
         match column(&row, "status")? {
             "ok" => Ok(Commit::Done(Committed {
                 number: column(&row, "number")?,

@@ -70,7 +70,7 @@ impl DistillateWorker<'_> {
         let found = self
             .workers
             .pool
-            .call(query!("distill_jobs/claim"), params)
+            .call_for_all(query!("distill_jobs/claim"), params)
             .await?;
         self.turn.pass(&found)?;
         let mut jobs = found.iter().map(job).collect::<Result<Vec<_>, _>>()?;
@@ -157,7 +157,9 @@ impl DistillateWorker<'_> {
     pub async fn distill_is_behind(self, time: Duration) -> Result<bool, StoreError> {
         let params: Params<'_> = &[&time.as_secs_f64()];
         let is_behind = query!("distill_jobs/is_behind");
-        scalar(&only(self.workers.pool.call(is_behind, params).await?)?)
+        scalar(&only(
+            self.workers.pool.call_for_all(is_behind, params).await?,
+        )?)
     }
 
     /// Measures the queue of all tenants.
@@ -166,7 +168,7 @@ impl DistillateWorker<'_> {
     /// Only errors of the database.
     pub async fn distill_stats(self) -> Result<DistillStats, StoreError> {
         let stats = query!("distill_jobs/stats");
-        stats_of(&only(self.workers.pool.call(stats, &[]).await?)?)
+        stats_of(&only(self.workers.pool.call_for_all(stats, &[]).await?)?)
     }
 
     /// Ends the run for a thread. The next one is due when the path to the head has
@@ -192,7 +194,7 @@ impl DistillateWorker<'_> {
         let row = only(
             self.store
                 .pool
-                .call(query!("distill_jobs/finish"), params)
+                .call_for_all(query!("distill_jobs/finish"), params)
                 .await?,
         )?;
         scalar(&row)
@@ -221,7 +223,7 @@ impl DistillateWorker<'_> {
         let row = only(
             self.store
                 .pool
-                .call(query!("distill_jobs/postpone"), params)
+                .call_for_all(query!("distill_jobs/postpone"), params)
                 .await?,
         )?;
         scalar(&row)

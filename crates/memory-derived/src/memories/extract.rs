@@ -222,7 +222,9 @@ impl MemoryStore<'_> {
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &thread.uuid()];
         let align = query!("memories/align_summary");
-        scalar(&only(self.store.pool.call(align, params).await?)?)
+        scalar(&only(
+            self.store.pool.call(self.caller, align, params).await?,
+        )?)
     }
 
     /// Stores facts that were extracted from messages for the thread's app and user, and marks
@@ -262,7 +264,7 @@ impl MemoryStore<'_> {
             &Json(built_on),
         ];
         let extract = query!("memories/extract");
-        let row = only(self.store.pool.call(extract, params).await?)?;
+        let row = only(self.store.pool.call(self.caller, extract, params).await?)?;
         match column(&row, "status")? {
             "ok" => Ok(Extracted {
                 stored: column(&row, "stored")?,
@@ -289,7 +291,7 @@ impl MemoryWorker<'_> {
         let found = self
             .workers
             .pool
-            .call(unqueued, &[&i64::from(limit)])
+            .call_for_all(unqueued, &[&i64::from(limit)])
             .await?;
         for row in &found {
             let caller = Caller::worker(TenantId::new(column::<String>(row, "tenant_id")?));

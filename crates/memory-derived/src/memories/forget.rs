@@ -77,7 +77,7 @@ impl MemoryStore<'_> {
         let found = self
             .store
             .pool
-            .call(query!("memories/forget"), params)
+            .call(self.caller, query!("memories/forget"), params)
             .await?;
         let mut memories = Vec::new();
         for row in &found {
@@ -136,7 +136,7 @@ impl MemoryWorker<'_> {
         let found = self
             .workers
             .pool
-            .call(query!("memories/apps"), params)
+            .call_for_all(query!("memories/apps"), params)
             .await?;
         let limit = i32::try_from(limit).unwrap_or(i32::MAX);
         let mut last = after;

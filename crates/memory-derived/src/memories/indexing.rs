@@ -130,7 +130,10 @@ impl MemoryStore<'_> {
             &counted,
             &self.store.searched,
         ];
-        let found = self.store.pool.call(query!("memories/unindexed"), params);
+        let found = self
+            .store
+            .pool
+            .call(self.caller, query!("memories/unindexed"), params);
         Unindexed::read(&only(found.await?)?)
     }
 

@@ -13,7 +13,7 @@ use memory_conversations::{Policies, PolicyStore};
 use memory_database::{
     MemoryError, Page, StoreError,
     page::one_more,
-    rows::{column, id as id_of, only, scalar},
+    rows::{column, id as id_of, only, owner_of, scalar},
     words,
 };
 use memory_postgres::{Params, query};
@@ -314,6 +314,17 @@ impl MemoryStore<'_> {
                 })
             })
             .collect()
+    }
+
+    /// The app and the user of a memory; `None` if it is not stored.
+    ///
+    /// # Errors
+    /// Only errors of the database.
+    pub async fn owner(self, memory: MemoryId) -> Result<Option<(AppId, UserId)>, StoreError> {
+        let params: Params<'_> = &[&self.caller.tenant.as_str(), &memory.uuid()];
+        let owner = query!("memories/owner");
+        let found = self.store.pool.within(self.caller, owner, params).await?;
+        found.first().map(owner_of).transpose()
     }
 
     /// Whether a user has any memories.

@@ -64,7 +64,7 @@ impl MemoryStore<'_> {
         let found = self
             .store
             .pool
-            .call(query!("memories/import"), params)
+            .call(self.caller, query!("memories/import"), params)
             .await?;
         let mut imported = Vec::with_capacity(found.len());
         let mut newest = Revision::none();

@@ -95,7 +95,11 @@ impl MemoryStore<'_> {
             &origin.as_str(),
             &thread.map(ThreadId::uuid),
         ];
-        let found = self.store.pool.call(query!("memories/add"), params).await?;
+        let found = self
+            .store
+            .pool
+            .call(self.caller, query!("memories/add"), params)
+            .await?;
         let mut added = Vec::with_capacity(found.len());
         let mut newest = Revision::none();
         for row in &found {
@@ -159,7 +163,7 @@ impl MemoryStore<'_> {
             &Json(item_of(memory).json()),
         ];
         let update = query!("memories/update");
-        let row = only(self.store.pool.call(update, params).await?)?;
+        let row = only(self.store.pool.call(self.caller, update, params).await?)?;
         match column(&row, "status")? {
             "ok" => Ok(ChangedMemory {
                 memory: rows::memory(&row)?,
@@ -198,7 +202,7 @@ impl MemoryStore<'_> {
             &Json(items(self.caller, item).pop()),
         ];
         let supersede = query!("memories/supersede");
-        let found = self.store.pool.call(supersede, params).await?;
+        let found = self.store.pool.call(self.caller, supersede, params).await?;
         let status = match found.first() {
             Some(row) => column(row, "status")?,
             None => return Err(StoreError::Memory(MemoryError::NotFound)),
@@ -231,7 +235,7 @@ impl MemoryStore<'_> {
         self.store.require_long_term_memory()?;
         let params: Params<'_> = &[&tenant.as_str(), &self.caller.actor, &id.uuid()];
         let delete = query!("memories/delete");
-        let row = only(self.store.pool.call(delete, params).await?)?;
+        let row = only(self.store.pool.call(self.caller, delete, params).await?)?;
         Ok(DeletedMemory {
             deleted: column(&row, "deleted")?,
             revision: revision(&row)?,

@@ -90,7 +90,7 @@ impl WorkingMemoryStore<'_> {
         let row = only(
             self.store
                 .pool
-                .call(query!("working/delete"), params)
+                .call(self.caller, query!("working/delete"), params)
                 .await?,
         )?;
         match column(&row, "status")? {
@@ -112,7 +112,7 @@ impl WorkingMemoryStore<'_> {
         let row = only(
             self.store
                 .pool
-                .call(query!("working/sweep"), params)
+                .call(self.caller, query!("working/sweep"), params)
                 .await?,
         )?;
         scalar(&row)
@@ -130,7 +130,7 @@ impl WorkingMemoryWorker<'_> {
         let found = self
             .workers
             .pool
-            .call(expired, &[&i64::from(limit)])
+            .call_for_all(expired, &[&i64::from(limit)])
             .await?;
         let (mut swept, mut failed) = (0, None);
         for row in &found {

@@ -132,7 +132,7 @@ impl WorkingMemoryStore<'_> {
         let row = only(
             self.store
                 .pool
-                .call(query!("working/put"), &call.params())
+                .call(self.caller, query!("working/put"), &call.params())
                 .await?,
         )?;
         let done = done(thread, put.given(), &row, new, covered)?;

@@ -115,6 +115,7 @@ impl From<ApiError> for Answer {
             ApiError::PermissionDenied { scope, field } => {
                 Self::permission_denied(scope, field.as_deref())
             }
+            ApiError::OutOfBounds { field } => Self::out_of_bounds(field),
             ApiError::KeyLookup(error) if error.retryable() => Self::database_unavailable(&error),
             ApiError::TokenKeys => Self::new(
                 Code::Unavailable,
@@ -200,6 +201,21 @@ impl Answer {
     fn with(mut self, key: &str, value: impl ToString) -> Self {
         self.metadata.insert(key.to_owned(), value.to_string());
         self
+    }
+
+    fn out_of_bounds(field: Option<String>) -> Self {
+        let denied =
+            |message: String| Self::new(Code::PermissionDenied, ErrorReason::OutOfBounds, message);
+        match field {
+            Some(field) => denied(format!(
+                "{field}: the API key or token is bound to other apps or users; name one that it is bound to"
+            ))
+            .with("field", field),
+            None => denied(
+                "the API key or token is bound to some apps or users: name one of them and no more, or                  call with a key of the whole tenant"
+                    .to_owned(),
+            ),
+        }
     }
 
     fn permission_denied(scope: KeyScope, field: Option<&str>) -> Self {
@@ -331,6 +347,7 @@ impl Answer {
                 error.to_string(),
             ),
             StoreError::Plan(error) => Self::plan(&error),
+            StoreError::OutOfBounds => Self::out_of_bounds(None),
             StoreError::DeletionInProgress => Self::new(
                 Code::FailedPrecondition,
                 ErrorReason::DeletionInProgress,

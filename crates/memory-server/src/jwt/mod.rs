@@ -14,7 +14,7 @@ use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use memory_contract::limits::TENANT_CHARS;
 use memory_contract::{
     TenantId,
-    key::{KeyScope, KeyScopes},
+    key::{BoundLists, KeyBounds, KeyScope, KeyScopes},
 };
 use memory_store::Caller;
 use serde::Deserialize;
@@ -137,16 +137,53 @@ impl Tokens {
         if !plain(tenant, TENANT_CHARS) || !plain(&claims.sub, SUBJECT_CHARS) {
             return None;
         }
+        let scopes = scopes_of(claims.others.get(&config.scope_claim));
+        let bounds = bounds_of(config, &claims)?;
+        if !bounds.is_unbound() && scopes.allow(KeyScope::Admin) {
+            return None;
+        }
         let left = claims.exp - OffsetDateTime::now_utc().unix_timestamp();
         Some(TokenCaller {
             caller: Caller {
                 tenant: TenantId::new(tenant),
                 actor: format!("{ACTOR_PREFIX}{}", claims.sub),
-                scopes: scopes_of(claims.others.get(&config.scope_claim)),
+                scopes,
+                bounds,
             },
             lifetime: Duration::from_secs(u64::try_from(left).unwrap_or(0)),
         })
     }
+}
+
+/// The bounds in the claims. `None`, which refuses the token, where a claim is missing that the
+/// configuration requires, or has another form.
+fn bounds_of(config: &JwtConfig, claims: &Claims) -> Option<KeyBounds> {
+    let claim = |name: &str| match name {
+        "sub" => Some(Value::from(claims.sub.as_str())),
+        name => claims.others.get(name).cloned(),
+    };
+    let mut lists = match claim(&config.bounds_claim) {
+        Some(bounds) => {
+            let lists: BoundLists = serde_json::from_value(bounds).ok()?;
+            // Bounds that bind nothing are a mistake.
+            (lists != BoundLists::default()).then_some(lists)?
+        }
+        None => BoundLists::default(),
+    };
+    if let Some(name) = &config.user_claim {
+        let user = claim(name)?.as_str()?.to_owned();
+        let of_users = BoundLists {
+            app_ids: Vec::new(),
+            app_id_prefixes: Vec::new(),
+            ..lists.clone()
+        };
+        if !KeyBounds::new(of_users).ok()?.allow(None, Some(&user)) {
+            return None;
+        }
+        lists.user_ids = vec![user];
+        lists.user_id_prefixes = Vec::new();
+    }
+    KeyBounds::new(lists).ok()
 }
 
 /// The scopes in a claim: a list, or one text with spaces between them. Other words, such

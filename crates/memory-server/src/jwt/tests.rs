@@ -84,3 +84,31 @@ fn scopes_are_words_or_a_list() {
         assert!(scopes_of(claim.as_ref()).is_empty(), "{claim:?}");
     }
 }
+
+#[tokio::test]
+async fn a_token_is_bound_by_its_claims() {
+    let bounds_of = async |config: JwtConfig, name: &str| {
+        let (_, token) = tokens_of("bound")
+            .into_iter()
+            .find(|(found, _)| found == name)
+            .unwrap();
+        let verified = Tokens::new(&config).unwrap().verify(&token).await;
+        verified.map(|found| found.caller.bounds.json().to_owned())
+    };
+    let of_user = |claim: &str| JwtConfig {
+        user_claim: Some(claim.to_owned()),
+        ..config(file())
+    };
+    let json = |text: &str| Ok(text.to_owned());
+    let bounds = r#"{"app_id_prefixes":["shop-"],"user_ids":["backend","ada"]}"#;
+    assert_eq!(bounds_of(config(file()), "bounds").await, json(bounds));
+    assert_eq!(bounds_of(config(file()), "email").await, json(""));
+    // The claim of a user narrows the bounds, and nothing widens them.
+    let narrowed = r#"{"app_id_prefixes":["shop-"],"user_ids":["backend"]}"#;
+    assert_eq!(bounds_of(of_user("sub"), "bounds").await, json(narrowed));
+    let invalid = Err(TokenError::Invalid);
+    assert_eq!(bounds_of(of_user("sub"), "bounds of others").await, invalid);
+    let by_address = r#"{"user_ids":["ada@example.com"]}"#;
+    assert_eq!(bounds_of(of_user("email"), "email").await, json(by_address));
+    assert_eq!(bounds_of(of_user("email"), "bounds").await, invalid);
+}

@@ -4,7 +4,7 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use memory_contract::{
     TenantId,
-    key::{KeyScope, KeyScopes},
+    key::{KeyBounds, KeyScope, KeyScopes},
 };
 use memory_store::{Caller, looks_like_key};
 use sha2::{Digest as _, Sha256};
@@ -67,6 +67,7 @@ impl Credentials {
                 tenant: TenantId::new(DEFAULT_TENANT),
                 actor: ANONYMOUS.to_owned(),
                 scopes: KeyScopes::from_iter([KeyScope::Admin]),
+                bounds: KeyBounds::default(),
             });
         }
         let Some(key) = bearer(headers) else {
@@ -96,6 +97,7 @@ impl Key {
             tenant,
             sha256,
             scopes,
+            bounds,
         } = config;
         Self {
             // The configuration has checked that these are hexadecimal digits.
@@ -104,6 +106,7 @@ impl Key {
                 tenant: TenantId::new(tenant.as_str()),
                 actor: name.clone(),
                 scopes: *scopes,
+                bounds: bounds.clone(),
             },
         }
     }
@@ -130,6 +133,7 @@ mod tests {
                 tenant: (*tenant).to_owned(),
                 sha256: hex::encode(Sha256::digest(key.as_bytes())),
                 scopes: KeyScopes::default(),
+                bounds: KeyBounds::default(),
             })
             .collect();
         Credentials::new(&AuthConfig {

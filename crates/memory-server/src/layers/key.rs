@@ -24,5 +24,6 @@ pub(super) fn caller(tenant: &str, key: &str) -> Caller {
         tenant: TenantId::new(tenant),
         actor: key.to_owned(),
         scopes: memory_contract::key::KeyScopes::default(),
+        bounds: memory_contract::key::KeyBounds::default(),
     }
 }

@@ -1,12 +1,13 @@
 //! The layers of every call, inside of the translation of HTTP and of MCP, from the outside in: metrics and traces, the record of
 //! refused changes, errors of the transport, panics, the deadline, authentication, the
-//! rate and concurrency limits. The deadline is outside the limits, because an answer that
+//! rate and concurrency limits, and the bounds of the caller. The deadline is outside the limits, because an answer that
 //! it ends has to release its permit; authentication is, because calls without a valid key
 //! must not use up what others may use.
 
 mod around;
 mod auth;
 mod body;
+mod bounds;
 mod concurrency;
 mod credentials;
 mod deadline;
@@ -25,6 +26,7 @@ mod unread;
 
 pub(crate) use around::Wrap;
 pub(crate) use auth::Auth;
+pub(crate) use bounds::Bounds;
 pub(crate) use concurrency::Concurrency;
 pub(crate) use deadline::Deadlines;
 pub(crate) use first_request::FirstRequest;

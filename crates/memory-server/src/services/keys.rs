@@ -9,7 +9,8 @@ use memory_contract::proto::{
 };
 use memory_contract::{
     Invalid, InvalidFields, check,
-    convert::{key_scopes_from, timestamp_of},
+    convert::{key_bounds_from, key_scopes_from, timestamp_of},
+    key::KeyScope,
     limits,
     page::PageToken,
 };
@@ -127,15 +128,22 @@ fn new_key_from(request: CreateApiKeyRequest) -> Result<NewApiKey, InvalidFields
         name,
         scopes,
         expire_time,
+        bounds,
     } = request;
     let mut fields = Fields::default();
     let name = fields.take(check::key_name("name", name));
     let scopes = fields.take(key_scopes_from("scopes", &scopes));
     let expires = fields.take(expiry_from(expire_time));
+    let bounds = fields.take(key_bounds_from("bounds", bounds));
     fields.end()?;
+    if !bounds.is_unbound() && scopes.allow(KeyScope::Admin) {
+        let problem = "must not have KEY_SCOPE_ADMIN, which is for the whole tenant, beside bounds";
+        return Err(Invalid::new("scopes", problem).into());
+    }
     Ok(NewApiKey {
         name,
         scopes,
+        bounds,
         expires,
     })
 }

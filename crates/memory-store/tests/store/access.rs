@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use memory_contract::{
-    key::{KeyScope, KeyScopes},
+    key::{KeyBounds, KeyScope, KeyScopes},
     message::Role,
 };
 use memory_store::{NewApiKey, TransactionQuery, WorkerStore};
@@ -18,6 +18,7 @@ fn key(name: &str, expires: Option<OffsetDateTime>) -> NewApiKey {
     NewApiKey {
         name: name.to_owned(),
         scopes: KeyScopes::from_iter([KeyScope::Delete, KeyScope::Read]),
+        bounds: KeyBounds::default(),
         expires,
     }
 }

@@ -1,4 +1,7 @@
-use memory_contract::message::{MessageFilter, Parent, Role};
+use memory_contract::{
+    key::KeyBounds,
+    message::{MessageFilter, Parent, Role},
+};
 use memory_store::{HistoryQuery, Scope, StoreError};
 
 use crate::{
@@ -237,4 +240,96 @@ async fn a_foreign_thread_is_not_found_in_any_call() {
             .message_count,
         1
     );
+}
+
+#[tokio::test]
+async fn a_query_that_forgets_its_caller_s_bounds_sees_only_what_is_within_them() {
+    let world = World::new().await;
+    for user in ["ada", "bea"] {
+        let thread = world.thread_of("shop", user, "k").await.id;
+        world.say(thread, Role::User, "hello").await;
+    }
+    let of_bank = world.thread_of("bank", "ada", "k").await.id;
+    world.say(of_bank, Role::User, "hello").await;
+    let mut service = world.role("recollect_service").await;
+    for (bounds, threads) in [
+        ("", 3),
+        (r#"{"app_ids": ["shop"]}"#, 2),
+        (
+            r#"{"app_id_prefixes": ["sh", "x"], "user_ids": ["ada"]}"#,
+            1,
+        ),
+        (r#"{"user_id_prefixes": ["a"]}"#, 2),
+        (r#"{"user_ids": ["ad", "cid"]}"#, 0),
+        (r#"{"app_ids": ["bank"], "user_ids": ["bea"]}"#, 0),
+    ] {
+        let transaction = service.transaction().await.unwrap();
+        let enter = "SELECT set_config('recollect.tenant', 'a', true), set_config('recollect.bounds', $1, true)";
+        transaction.execute(enter, &[&bounds]).await.unwrap();
+        for table in ["threads", "branches", "messages", "outbox", "distill_jobs"] {
+            let count = format!("SELECT count(DISTINCT thread_id) FROM recollect.{table}");
+            let row = transaction.query_one(&count, &[]).await.unwrap();
+            assert_eq!(row.get::<_, i64>(0), threads, "{table} {bounds}");
+        }
+        let changed = "UPDATE recollect.messages SET name = 'x'";
+        let changed = transaction.execute(changed, &[]).await.unwrap();
+        assert_eq!(i64::try_from(changed).unwrap(), threads, "{bounds}");
+        transaction.rollback().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn every_table_of_an_owner_or_a_thread_knows_the_bounds() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let of_threads = tables_with(&owner, "thread_id").await;
+    let of_users = tables_with(&owner, "user_id").await;
+    let sql = "SELECT c.relname::text, pg_get_expr(p.polqual, c.oid)
+               FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
+               WHERE p.polname = 'tenant'";
+    let mut bound = 0;
+    for row in owner.query(sql, &[]).await.unwrap() {
+        let (table, policy): (String, String) = (row.get(0), row.get(1));
+        let is_owned = of_threads.contains(&table) || of_users.contains(&table);
+        // An erasure stops everybody from creating what it erases.
+        if is_owned && table != "erasures" {
+            assert!(policy.contains("in_bounds"), "{table}: {policy}");
+            bound += 1;
+        }
+    }
+    assert!(bound > 20, "{bound}");
+}
+
+#[tokio::test]
+async fn a_bound_caller_finds_and_creates_nothing_of_others_in_the_store_alone() {
+    let mut world = World::new().await;
+    let thread = world.thread_of("shop", "ada", "k").await.id;
+    world.say(thread, Role::User, "hello").await;
+    let lists = serde_json::from_str(r#"{"app_ids": ["shop"], "user_ids": ["bea"]}"#).unwrap();
+    world.caller.bounds = KeyBounds::new(lists).unwrap();
+    let own = world.thread_of("shop", "bea", "k").await.id;
+    world.say(own, Role::User, "hello").await;
+    let threads = world.store.threads(&world.caller);
+    assert!(matches!(
+        threads.get_thread(thread).await,
+        Err(StoreError::ThreadNotFound)
+    ));
+    assert!(matches!(
+        threads.delete_thread(thread).await,
+        Err(StoreError::ThreadNotFound)
+    ));
+    let appended = world
+        .append(thread, vec![after(Parent::Root, Role::User, "theirs")])
+        .await;
+    assert!(
+        matches!(appended, Err(StoreError::ThreadNotFound)),
+        "{appended:?}"
+    );
+    for (app, user) in [("shop", "ada"), ("shop", ""), ("bank", "bea")] {
+        let created = threads.create_thread(&new_thread(app, user, "new")).await;
+        assert!(
+            matches!(created, Err(StoreError::OutOfBounds)),
+            "{app} {user}: {created:?}"
+        );
+    }
 }

@@ -1,1 +1,1 @@
-SELECT tenant_id, name, scopes FROM recollect.authenticate($1)
+SELECT tenant_id, name, scopes, bounds FROM recollect.authenticate($1)

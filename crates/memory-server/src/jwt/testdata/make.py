@@ -85,6 +85,12 @@ wrong = {
     "whose tenant is empty": CLAIMS | {"tenant": ""},
     "whose tenant is a list": CLAIMS | {"tenant": ["acme"]},
     "whose tenant has a line break": CLAIMS | {"tenant": "acme\nglobex"},
+    "whose bounds are a text": CLAIMS | {"bounds": "ada"},
+    "whose bounds name nothing": CLAIMS | {"bounds": {}},
+    "whose bounds have an empty list": CLAIMS | {"bounds": {"app_ids": ["shop"], "user_ids": []}},
+    "whose bounds have an unknown list": CLAIMS | {"bounds": {"users": ["ada"]}},
+    "whose bounds have an empty user": CLAIMS | {"bounds": {"user_ids": [""]}},
+    "of a bound administrator": CLAIMS | {"bounds": {"user_ids": ["ada"]}, "scope": "admin"},
 }
 refused = {name: token("EdDSA", "ed", ed.sign, claims) for name, claims in wrong.items()}
 refused["with an unknown key"] = token("EdDSA", "other", ed.sign)
@@ -98,5 +104,11 @@ other = text(json.dumps(CLAIMS | {"tenant": "globex"}).encode())
 refused["with changed claims"] = f"{head}.{other}.{sign}"
 
 (HERE / "keys.json").write_text(json.dumps({"keys": keys}, indent=1) + "\n")
-pages = {"accepted": tokens, "refused": refused}
+bounds = {
+    "bounds": CLAIMS | {"bounds": {"app_id_prefixes": ["shop-"], "user_ids": ["backend", "ada"]}},
+    "bounds of others": CLAIMS | {"bounds": {"user_ids": ["ada"]}},
+    "email": CLAIMS | {"email": "ada@example.com"},
+}
+bound = {name: token("EdDSA", "ed", ed.sign, claims) for name, claims in bounds.items()}
+pages = {"accepted": tokens, "refused": refused, "bound": bound}
 (HERE / "tokens.json").write_text(json.dumps(pages, indent=1) + "\n")

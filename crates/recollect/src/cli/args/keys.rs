@@ -40,6 +40,18 @@ pub struct CreateKeyArgs {
     /// A scope; may be repeated. [default: read, write, delete]
     #[arg(long = "scope", value_name = "SCOPE", value_enum)]
     pub scopes: Vec<KeyScopeArg>,
+    /// An app that it reaches; may be repeated. [default: all apps]
+    #[arg(long = "app", value_name = "APP")]
+    pub apps: Vec<String>,
+    /// A beginning of the ids of apps that it reaches; may be repeated.
+    #[arg(long = "app-prefix", value_name = "PREFIX")]
+    pub app_prefixes: Vec<String>,
+    /// A user that it reaches; may be repeated. [default: all users]
+    #[arg(long = "user", value_name = "USER")]
+    pub users: Vec<String>,
+    /// A beginning of the ids of users that it reaches; may be repeated.
+    #[arg(long = "user-prefix", value_name = "PREFIX")]
+    pub user_prefixes: Vec<String>,
     /// Its lifetime, such as `90d`. [default: no end]
     #[arg(long, value_name = "DURATION", value_parser = memory_contract::duration_text::parse_duration)]
     pub expires_in: Option<Duration>,

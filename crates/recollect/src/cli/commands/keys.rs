@@ -7,7 +7,7 @@ use memory_config::{Config, Loaded, Sources};
 use memory_contract::{
     TenantId, check,
     convert::key_scopes_from,
-    key::{KeyScope, KeyScopes},
+    key::{BoundLists, KeyBounds, KeyScope, KeyScopes},
     limits, proto,
 };
 use memory_store::{Caller, KeyError, NewApiKey, Store, StoreConfig, StoreError};
@@ -46,11 +46,28 @@ async fn create(loaded: &Loaded, args: CreateKeyArgs) -> Result<(), Failure> {
     let CreateKeyArgs {
         key: KeyNameArgs { tenant, name, json },
         scopes,
+        apps,
+        app_prefixes,
+        users,
+        user_prefixes,
         expires_in,
     } = args;
     let caller = caller_of(tenant)?;
     let name = check::key_name("--name", name).map_err(usage)?;
     let expires = expires_in.map(end_after).transpose()?;
+    let scopes = scopes_from(scopes);
+    let bounds = KeyBounds::new(BoundLists {
+        app_ids: apps,
+        app_id_prefixes: app_prefixes,
+        user_ids: users,
+        user_id_prefixes: user_prefixes,
+    })
+    .map_err(usage)?;
+    if !bounds.is_unbound() && scopes.allow(KeyScope::Admin) {
+        return Err(Failure::Usage(
+            "--scope admin: a key that is bound to apps or users cannot have it".to_owned(),
+        ));
+    }
     let configured = &loaded.config.auth.keys;
     if configured
         .iter()
@@ -60,7 +77,8 @@ async fn create(loaded: &Loaded, args: CreateKeyArgs) -> Result<(), Failure> {
     }
     let new = NewApiKey {
         name,
-        scopes: scopes_from(scopes),
+        scopes,
+        bounds,
         expires,
     };
     let store = connect(loaded).await?;
@@ -192,6 +210,7 @@ fn caller_of(tenant: String) -> Result<Caller, Failure> {
         tenant: TenantId::new(tenant),
         actor: ACTOR.to_owned(),
         scopes: KeyScopes::from_iter([KeyScope::Admin]),
+        bounds: KeyBounds::default(),
     })
 }
 
@@ -223,7 +242,7 @@ fn usage(invalid: memory_contract::Invalid) -> Failure {
 }
 
 fn table() -> Table {
-    Table::new(&["Name!", "Scopes!", "Made!", "Ends!"])
+    Table::new(&["Name!", "Scopes!", "Reaches", "Made!", "Ends!"])
 }
 
 fn row(table: &mut Table, key: proto::ApiKey) {
@@ -232,6 +251,7 @@ fn row(table: &mut Table, key: proto::ApiKey) {
         scopes,
         create_time,
         expire_time,
+        bounds,
     } = key;
     let scopes = key_scopes_from("scopes", &scopes).unwrap_or_default();
     let scopes: Vec<_> = scopes.iter().map(KeyScope::name).collect();
@@ -242,7 +262,29 @@ fn row(table: &mut Table, key: proto::ApiKey) {
     table.row([
         exact(&name),
         scopes.join(", "),
+        reach(bounds.unwrap_or_default()),
         clock(create_time.as_ref()),
         ends,
     ]);
+}
+
+/// The apps and users that a key reaches, in words.
+fn reach(bounds: proto::KeyBounds) -> String {
+    let proto::KeyBounds {
+        app_ids,
+        app_id_prefixes,
+        user_ids,
+        user_id_prefixes,
+    } = bounds;
+    let of = |noun: &str, ids: Vec<String>, prefixes: Vec<String>| {
+        let prefixes = prefixes.iter().map(|prefix| format!("{}…", exact(prefix)));
+        let all: Vec<String> = ids.iter().map(|id| exact(id)).chain(prefixes).collect();
+        (!all.is_empty()).then(|| format!("{noun} {}", all.join(", ")))
+    };
+    let apps = of("apps", app_ids, app_id_prefixes);
+    let users = of("users", user_ids, user_id_prefixes);
+    match apps.into_iter().chain(users).collect::<Vec<_>>() {
+        none if none.is_empty() => "the tenant".to_owned(),
+        some => some.join("; "),
+    }
 }

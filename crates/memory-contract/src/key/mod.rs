@@ -1,7 +1,11 @@
-//! Domain types of API keys and their scopes.
+//! Domain types of API keys, their scopes and their bounds.
+
+mod bounds;
 
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
+
+pub use bounds::{BoundLists, KeyBounds};
 
 /// The metadata of an API key, without the key itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +14,8 @@ pub struct ApiKey {
     pub name: String,
     /// The calls that it allows.
     pub scopes: KeyScopes,
+    /// The data that it reaches.
+    pub bounds: KeyBounds,
     /// Creation time.
     pub created: OffsetDateTime,
     /// Expiry time; `None` for never.

@@ -1,5 +1,7 @@
 //! The document service.
 
+mod request;
+
 use memory_contract::proto::document_service_server::DocumentService;
 use memory_contract::proto::{
     self, DeleteDocumentsRequest, DeleteDocumentsResponse, ExportedDocument, GetDocumentsRequest,
@@ -7,16 +9,7 @@ use memory_contract::proto::{
     PutDocumentsRequest, PutDocumentsResponse, SearchDocumentsRequest, SearchDocumentsResponse,
     UserRef,
 };
-use memory_contract::{
-    convert::{
-        document_names_from, document_query_from, documents_from, exported_document_from,
-        namespace_query_from,
-    },
-    document::NewDocument,
-    limits,
-    memory::MemoryOwner,
-    page::PageToken,
-};
+use memory_contract::{document::NewDocument, limits, memory::MemoryOwner, page::PageToken};
 use memory_grpc::request::{Fields, next_token, required_user_from};
 use memory_grpc::{ApiError, caller_of};
 use memory_recall::{FoundDocuments, Recall};
@@ -24,6 +17,10 @@ use memory_store::{Caller, FoundDocument, ReadDocuments, Store};
 use prost::Message as _;
 use tonic::{Request, Response, Status, async_trait};
 
+use self::request::{
+    document_names_from, document_query_from, documents_from, exported_document_from,
+    namespace_query_from,
+};
 use super::recall::{degradation, searched_by};
 use crate::storage_quota::{Amount, StorageQuotas};
 
