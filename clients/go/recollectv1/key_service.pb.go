@@ -92,18 +92,19 @@ func (KeyScope) EnumDescriptor() ([]byte, []int) {
 
 // KeyBounds limit a key to some apps or users of the tenant, such as to the person at
 // whose device it is. Calls about others are refused with PERMISSION_DENIED, or find
-// nothing. A list has at most 100 entries.
+// nothing.
 type KeyBounds struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// app_ids are the ids of apps.
+	// app_ids are the ids of apps: at most 100, each of 1 to 128 characters.
 	AppIds []string `protobuf:"bytes,1,rep,name=app_ids,json=appIds,proto3" json:"app_ids,omitempty"`
-	// app_id_prefixes are beginnings of the ids of apps. With neither ids nor prefixes of
-	// apps, the key reaches all apps.
+	// app_id_prefixes are beginnings of the ids of apps: at most 100, each of 1 to 128
+	// characters. With neither ids nor prefixes of apps, the key reaches all apps.
 	AppIdPrefixes []string `protobuf:"bytes,2,rep,name=app_id_prefixes,json=appIdPrefixes,proto3" json:"app_id_prefixes,omitempty"`
-	// user_ids are the ids of users.
+	// user_ids are the ids of users: at most 100, each of 1 to 256 characters.
 	UserIds []string `protobuf:"bytes,3,rep,name=user_ids,json=userIds,proto3" json:"user_ids,omitempty"`
-	// user_id_prefixes are beginnings of the ids of users. With neither ids nor prefixes of
-	// users, the key reaches all users and data that belongs to no user.
+	// user_id_prefixes are beginnings of the ids of users: at most 100, each of 1 to 256
+	// characters. With neither ids nor prefixes of users, the key reaches all users and
+	// data that belongs to no user.
 	UserIdPrefixes []string `protobuf:"bytes,4,rep,name=user_id_prefixes,json=userIdPrefixes,proto3" json:"user_id_prefixes,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache

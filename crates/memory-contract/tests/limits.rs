@@ -84,10 +84,12 @@ fn table() -> Vec<Row> {
     let mut table = rows!(chars {
         APP_ID_CHARS: "UserRef.app_id" "AppRef.app_id" "SessionRef.app_id" "AppPolicy.app_id"
             "CompareIndexesRequest.app_id" "GetAppPolicyRequest.app_id"
-            "DeleteAppPolicyRequest.app_id" "ListUsersRequest.app_id";
+            "DeleteAppPolicyRequest.app_id" "ListUsersRequest.app_id" "KeyBounds.app_ids"
+            "KeyBounds.app_id_prefixes";
         MEMORY_SPACE_CHARS: "MemoryPolicy.memory_space";
         USER_ID_CHARS: "UserRef.user_id" "SessionRef.user_id" "CompareIndexesRequest.user_id"
-            "DeleteUserRequest.user_of_all_apps";
+            "DeleteUserRequest.user_of_all_apps" "KeyBounds.user_ids"
+            "KeyBounds.user_id_prefixes";
         SESSION_KEY_CHARS: "SessionRef.session_key" "SessionRef.agent_session_key";
         TITLE_CHARS: "Thread.title" "CreateThreadRequest.title" "ResolveThreadRequest.title"
             "PlanStep.title";
@@ -184,6 +186,8 @@ fn table() -> Vec<Row> {
     }));
     table.extend(rows!(count {
         INSTRUCTIONS: "GetHistoryResponse.messages";
+        KEY_BOUNDS: "KeyBounds.app_ids" "KeyBounds.app_id_prefixes" "KeyBounds.user_ids"
+            "KeyBounds.user_id_prefixes";
         MEMORY_SPACE_APPS: "MemoryPolicy.memory_space";
         METADATA_DEPTH: "MessageInput.metadata" "CreateThreadRequest.metadata"
             "ResolveThreadRequest.metadata" "Thread.metadata" "MemoryInput.metadata" "Plan.data";

@@ -376,7 +376,8 @@ async fn only_the_service_may_call_functions() {
             "authenticate",
             "match_documents",
             "match_memories",
-            "match_messages"
+            "match_messages",
+            "thread_in_bounds",
         ]
     );
     let led = "p.prosecdef AND NOT 'search_path=pg_catalog, pg_temp' = ANY (p.proconfig)";
