@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use memory_contract::duration_text::format_duration;
-use memory_contract::{check, key::KeyScope, limits};
+use memory_contract::{check, limits};
 use memory_index::BackendChoice;
 use memory_server::{JwtConfig, KeyConfig, check_origin};
 use memory_store::{Keyring, StoreError};
@@ -467,7 +467,7 @@ fn check_key(index: usize, key: &KeyConfig) -> Result<(), ConfigError> {
     {
         return problem("tenant must be 1 to 128 characters");
     }
-    if !key.bounds.is_unbound() && key.scopes.allow(KeyScope::Admin) {
+    if !key.scopes.suit(&key.bounds) {
         return problem("scopes must not have admin, which is for the whole tenant, beside bounds");
     }
     if key.scopes.is_empty() {

@@ -9,7 +9,7 @@ DECLARE
     v_name text;
     v_columns name[];
     v_tenant text := $policy$tenant_id = current_setting('recollect.tenant', true)$policy$;
-    -- Without bounds no function is called.
+    -- As recollect.is_unbound(); without bounds no row calls a function.
     v_unbound text := $policy$COALESCE(current_setting('recollect.bounds', true), '') = ''$policy$;
     v_bounds text;
     v_written text;
@@ -27,7 +27,7 @@ BEGIN
             -- An erasure stops others from creating what it erases.
             WHEN v_name = 'erasures' THEN 'true'
             -- All its users need an app's policy.
-            WHEN v_name = 'app_policies' THEN 'recollect.app_in_bounds(app_id)'
+            WHEN v_name = 'app_policies' THEN $policy$recollect.allowed('app', app_id)$policy$
             WHEN v_columns @> ARRAY['app_id', 'user_id']::name[] THEN 'recollect.in_bounds(app_id, user_id)'
             WHEN 'thread_id' = ANY (v_columns) THEN
                 '(thread_id IS NULL OR recollect.thread_in_bounds(tenant_id, thread_id))'

@@ -168,15 +168,8 @@ fn scopes(row: &Row) -> Result<KeyScopes, StoreError> {
 
 /// Bounds that this build does not know are an error, as unknown scopes are.
 fn bounds(row: &Row) -> Result<KeyBounds, StoreError> {
-    let corrupt = |why: String| StoreError::Corrupt {
-        what: "API key",
-        why,
-    };
-    let Some(Json(bounds)) = column::<Option<Json<serde_json::Value>>>(row, "bounds")? else {
-        return Ok(KeyBounds::default());
-    };
-    let lists = serde_json::from_value(bounds).map_err(|error| corrupt(error.to_string()))?;
-    KeyBounds::new(lists).map_err(|invalid| corrupt(invalid.to_string()))
+    let bounds: Option<Json<KeyBounds>> = column(row, "bounds")?;
+    Ok(bounds.map_or_else(KeyBounds::default, |Json(bounds)| bounds))
 }
 
 fn new_secret() -> Result<SecretString, StoreError> {

@@ -21,35 +21,19 @@ struct Bound {
 /// have one of them; the same for users. Without either it reaches all apps, or all users and
 /// the data that belongs to none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct BoundLists {
     /// Apps, by their ids.
-    #[serde(
-        default,
-        deserialize_with = "named",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(deserialize_with = "named", skip_serializing_if = "Vec::is_empty")]
     pub app_ids: Vec<String>,
     /// Apps, by the beginnings of their ids.
-    #[serde(
-        default,
-        deserialize_with = "named",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(deserialize_with = "named", skip_serializing_if = "Vec::is_empty")]
     pub app_id_prefixes: Vec<String>,
     /// Users, by their ids.
-    #[serde(
-        default,
-        deserialize_with = "named",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(deserialize_with = "named", skip_serializing_if = "Vec::is_empty")]
     pub user_ids: Vec<String>,
     /// Users, by the beginnings of their ids.
-    #[serde(
-        default,
-        deserialize_with = "named",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(deserialize_with = "named", skip_serializing_if = "Vec::is_empty")]
     pub user_id_prefixes: Vec<String>,
 }
 
@@ -99,25 +83,22 @@ impl KeyBounds {
         self.0.is_none()
     }
 
-    /// Whether the key reaches the data of a user of an app. An empty user is data that belongs to no
-    /// user. `None` stands for all apps, or for all users and data of none.
+    /// Whether the key reaches the data of a user of an app.
     pub fn allow(&self, app: Option<&str>, user: Option<&str>) -> bool {
-        self.lists().is_none_or(|lists| {
-            allow(&lists.app_ids, &lists.app_id_prefixes, app)
-                && allow(&lists.user_ids, &lists.user_id_prefixes, user)
-        })
+        self.allow_app(app) && self.allow_user(user)
     }
 
-    /// Whether the key reaches the data of some user of an app.
-    pub fn allow_app(&self, app: &str) -> bool {
+    /// Whether the key reaches the data of some user of an app; `None` stands for all apps.
+    pub fn allow_app(&self, app: Option<&str>) -> bool {
         self.lists()
-            .is_none_or(|lists| allow(&lists.app_ids, &lists.app_id_prefixes, Some(app)))
+            .is_none_or(|lists| allow(&lists.app_ids, &lists.app_id_prefixes, app))
     }
 
-    /// Whether the key reaches some users only.
-    pub fn binds_users(&self) -> bool {
+    /// Whether the key reaches the data of a user of some app. An empty user is data that belongs to no
+    /// user; `None` stands for all users and data of none.
+    pub fn allow_user(&self, user: Option<&str>) -> bool {
         self.lists()
-            .is_some_and(|lists| !lists.user_ids.is_empty() || !lists.user_id_prefixes.is_empty())
+            .is_none_or(|lists| allow(&lists.user_ids, &lists.user_id_prefixes, user))
     }
 
     /// The lists; `None` without bounds.
@@ -146,12 +127,11 @@ impl From<KeyBounds> for BoundLists {
 }
 
 fn allow(ids: &[String], prefixes: &[String], id: Option<&str>) -> bool {
-    let Some(id) = id else {
-        return ids.is_empty() && prefixes.is_empty();
+    let allowed = |id: &str| {
+        ids.iter().any(|allowed| allowed == id)
+            || prefixes.iter().any(|prefix| id.starts_with(prefix))
     };
-    ids.is_empty() && prefixes.is_empty()
-        || ids.iter().any(|allowed| allowed == id)
-        || prefixes.iter().any(|prefix| id.starts_with(prefix))
+    ids.is_empty() && prefixes.is_empty() || id.is_some_and(allowed)
 }
 
 #[cfg(test)]
@@ -167,7 +147,7 @@ mod tests {
         let key =
             bounds(r#"{"app_ids": ["shop"], "user_ids": ["ada"], "user_id_prefixes": ["eu-"]}"#);
         for (app, allowed) in [("shop", true), ("shop2", false), ("", false)] {
-            assert_eq!(key.allow_app(app), allowed, "{app}");
+            assert_eq!(key.allow_app(Some(app)), allowed, "{app}");
         }
         for (user, allowed) in [
             ("ada", true),
@@ -185,7 +165,7 @@ mod tests {
     #[test]
     fn without_lists_of_a_kind_a_key_reaches_all_of_it() {
         let key = bounds(r#"{"app_id_prefixes": ["shop-"]}"#);
-        assert!(key.allow_app("shop-de") && !key.allow_app("shop"));
+        assert!(key.allow_app(Some("shop-de")) && !key.allow_app(Some("shop")));
         for user in [Some("anybody"), Some(""), None] {
             assert!(
                 key.allow(Some("shop-de"), user) && !key.allow(None, user),

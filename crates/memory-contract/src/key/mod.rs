@@ -71,6 +71,11 @@ impl KeyScopes {
         self.0 & (scope.bit() | KeyScope::Admin.bit()) != 0
     }
 
+    /// Whether a key with these bounds may have them: `admin` is for the whole tenant.
+    pub fn suit(self, bounds: &KeyBounds) -> bool {
+        bounds.is_unbound() || !self.allow(KeyScope::Admin)
+    }
+
     /// Whether there are none, so that every call is refused.
     pub const fn is_empty(self) -> bool {
         self.0 == 0

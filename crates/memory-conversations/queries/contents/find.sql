@@ -2,7 +2,7 @@ SELECT c.digest, c.object_key
 FROM recollect.contents c
 WHERE c.tenant_id = $1 AND c.digest = ANY ($2::bytea[]) AND c.stored
     -- A bound caller reads the content of messages and nodes within its bounds.
-    AND (COALESCE(current_setting('recollect.bounds', true), '') = '' OR EXISTS (
+    AND (recollect.is_unbound() OR EXISTS (
         SELECT FROM recollect.content_holders h
         WHERE h.tenant_id = c.tenant_id AND h.digest = c.digest AND CASE
             WHEN h.holder LIKE '%/%' THEN EXISTS (

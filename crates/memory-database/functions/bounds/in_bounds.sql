@@ -3,16 +3,7 @@
 CREATE OR REPLACE FUNCTION recollect.in_bounds(p_app text, p_user text)
 RETURNS boolean
 LANGUAGE plpgsql STABLE AS $$
-DECLARE
-    v_bounds jsonb := COALESCE(NULLIF(current_setting('recollect.bounds', true), ''), '{}')::jsonb;
 BEGIN
-    RETURN recollect.app_in_bounds(p_app) AND (
-        NOT v_bounds ?| ARRAY['user_ids', 'user_id_prefixes']
-        OR COALESCE(v_bounds -> 'user_ids' ? p_user, false)
-        OR EXISTS (
-            SELECT FROM jsonb_array_elements_text(v_bounds -> 'user_id_prefixes') AS prefix
-            WHERE starts_with(p_user, prefix)
-        )
-    );
+    RETURN recollect.allowed('app', p_app) AND recollect.allowed('user', p_user);
 END;
 $$;

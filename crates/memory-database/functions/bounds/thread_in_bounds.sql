@@ -1,6 +1,6 @@
--- Whether the transaction's caller reaches the data of a thread. What is left of a thread that is gone belongs to
--- nobody, so that its erasure sees it. Row-level security hides threads from the service; therefore
--- this function runs as a separate role, which may read no content.
+-- Whether the transaction's caller reaches the data of a thread. Rows that are left of an erased thread belong to
+-- nobody, so that its erasure can delete them. The service cannot see threads outside its bounds, so this function
+-- runs as a separate role, which may read no content.
 CREATE OR REPLACE FUNCTION recollect.thread_in_bounds(p_tenant text, p_thread uuid)
 RETURNS boolean
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -18,7 +18,7 @@ END;
 $$;
 
 -- A new owner needs the right to create in the schema at this moment.
-GRANT EXECUTE ON FUNCTION recollect.app_in_bounds(text), recollect.in_bounds(text, text) TO recollect_search;
+GRANT EXECUTE ON FUNCTION recollect.allowed(text, text), recollect.in_bounds(text, text), recollect.is_unbound() TO recollect_search;
 GRANT CREATE ON SCHEMA recollect TO recollect_search;
 ALTER FUNCTION recollect.thread_in_bounds(text, uuid) OWNER TO recollect_search;
 REVOKE CREATE ON SCHEMA recollect FROM recollect_search;

@@ -19,7 +19,7 @@ SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = o
 AS $$
 #variable_conflict use_column
 DECLARE
-    v_unbound boolean := COALESCE(current_setting('recollect.bounds', true), '') = '';
+    v_unbound boolean := recollect.is_unbound();
     v_any bigint[] := ARRAY[recollect.document_term(p_owner, NULL, NULL)];
 BEGIN
     RETURN QUERY

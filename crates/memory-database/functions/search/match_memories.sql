@@ -11,7 +11,7 @@ SET enable_seqscan = off SET enable_indexscan = off SET enable_indexonlyscan = o
 AS $$
 #variable_conflict use_column
 DECLARE
-    v_unbound boolean := COALESCE(current_setting('recollect.bounds', true), '') = '';
+    v_unbound boolean := recollect.is_unbound();
 BEGIN
     RETURN QUERY
     WITH terms AS (

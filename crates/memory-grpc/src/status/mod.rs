@@ -212,7 +212,8 @@ impl Answer {
             ))
             .with("field", field),
             None => denied(
-                "the API key or token is bound to some apps or users: name one of them and no more, or                  call with a key of the whole tenant"
+                "the API key or token is bound to some apps or users: name one of them and no more, \
+                 or call with a key of the whole tenant"
                     .to_owned(),
             ),
         }

@@ -139,7 +139,7 @@ impl Tokens {
         }
         let scopes = scopes_of(claims.others.get(&config.scope_claim));
         let bounds = bounds_of(config, &claims)?;
-        if !bounds.is_unbound() && scopes.allow(KeyScope::Admin) {
+        if !scopes.suit(&bounds) {
             return None;
         }
         let left = claims.exp - OffsetDateTime::now_utc().unix_timestamp();
@@ -172,12 +172,7 @@ fn bounds_of(config: &JwtConfig, claims: &Claims) -> Option<KeyBounds> {
     };
     if let Some(name) = &config.user_claim {
         let user = claim(name)?.as_str()?.to_owned();
-        let of_users = BoundLists {
-            app_ids: Vec::new(),
-            app_id_prefixes: Vec::new(),
-            ..lists.clone()
-        };
-        if !KeyBounds::new(of_users).ok()?.allow(None, Some(&user)) {
+        if !KeyBounds::new(lists.clone()).ok()?.allow_user(Some(&user)) {
             return None;
         }
         lists.user_ids = vec![user];

@@ -10,7 +10,6 @@ use memory_contract::proto::{
 use memory_contract::{
     Invalid, InvalidFields, check,
     convert::{key_bounds_from, key_scopes_from, timestamp_of},
-    key::KeyScope,
     limits,
     page::PageToken,
 };
@@ -136,7 +135,7 @@ fn new_key_from(request: CreateApiKeyRequest) -> Result<NewApiKey, InvalidFields
     let expires = fields.take(expiry_from(expire_time));
     let bounds = fields.take(key_bounds_from("bounds", bounds));
     fields.end()?;
-    if !bounds.is_unbound() && scopes.allow(KeyScope::Admin) {
+    if !scopes.suit(&bounds) {
         let problem = "must not have KEY_SCOPE_ADMIN, which is for the whole tenant, beside bounds";
         return Err(Invalid::new("scopes", problem).into());
     }

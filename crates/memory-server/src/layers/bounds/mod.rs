@@ -8,7 +8,7 @@ mod names;
 
 use std::mem;
 
-use memory_contract::{check, deletion::DeletionScope};
+use memory_contract::{AppId, UserId, check, deletion::DeletionScope, key::KeyBounds};
 use memory_grpc::ApiError;
 use memory_store::{Caller, MemoryError, Store, StoreError};
 use prost_reflect::DynamicMessage;
@@ -60,73 +60,70 @@ impl Bounds {
         if names.is_empty() && !BY_DIGEST.contains(&&*method.name) {
             return Err(ApiError::OutOfBounds { field: None }.into());
         }
+        // To look up whose data it is.
+        let everything = Caller {
+            bounds: KeyBounds::default(),
+            ..caller.clone()
+        };
         for name in names {
-            self.check_name(caller, method, name).await?;
+            self.check_name(&caller.bounds, &everything, method, name)
+                .await?;
         }
         Ok(request)
     }
 
     async fn check_name(
         &self,
-        caller: &Caller,
+        bounds: &KeyBounds,
+        everything: &Caller,
         method: &Method,
         name: Name,
     ) -> Result<(), ApiError> {
-        let bounds = &caller.bounds;
         let named = |allowed: bool, field: String| match allowed {
             true => Ok(()),
             false => Err(ApiError::OutOfBounds { field: Some(field) }),
         };
-        // What others own is not there.
-        let found = |allowed: bool, otherwise: StoreError| match allowed {
-            true => Ok(()),
-            false => Err(otherwise.into()),
+        // What others own is not there. What nobody owns is for the handler to answer.
+        let found = |owner: Option<DeletionScope>, not_found: StoreError| {
+            let allowed = owner.is_none_or(|owner| {
+                let (app, user) = (owner.app(), owner.user());
+                bounds.allow(app.map(AppId::as_str), user.map(UserId::as_str))
+            });
+            match allowed {
+                true => Ok(()),
+                false => Err(not_found.into()),
+            }
         };
-        let all = Caller {
-            bounds: Default::default(),
-            ..caller.clone()
-        };
+        let of_user = |(app, user)| DeletionScope::User(app, user);
         match name {
             Name::User { field, app, user } => named(bounds.allow(Some(&app), Some(&user)), field),
             Name::UserOfAllApps { field, user } => named(bounds.allow(None, Some(&user)), field),
             Name::App { field, app } => {
-                let some_users = OF_APPS.contains(&&*method.name) && bounds.allow_app(&app);
+                let some_users = OF_APPS.contains(&&*method.name) && bounds.allow_app(Some(&app));
                 named(some_users || bounds.allow(Some(&app), None), field)
             }
-            Name::AllUsers { field } => named(!bounds.binds_users(), field),
+            Name::AllUsers { field } => named(bounds.allow_user(None), field),
             Name::Thread(id) => {
-                // The handler refuses what is no id.
+                // The handler refuses a malformed id.
                 let Ok(id) = check::uuid("thread_id", &id) else {
                     return Ok(());
                 };
-                let owner = self.store.threads(&all).owner(id.into()).await?;
-                let allowed = owner.is_none_or(|(app, user)| {
-                    bounds.allow(Some(app.as_str()), Some(user.as_str()))
-                });
-                found(allowed, StoreError::ThreadNotFound)
+                let owner = self.store.threads(everything).owner(id.into()).await?;
+                found(owner.map(of_user), StoreError::ThreadNotFound)
             }
             Name::Memory(id) => {
                 let Ok(id) = check::uuid("memory_id", &id) else {
                     return Ok(());
                 };
-                let owner = self.store.memories(&all).owner(id.into()).await?;
-                let allowed = owner.is_none_or(|(app, user)| {
-                    bounds.allow(Some(app.as_str()), Some(user.as_str()))
-                });
-                found(allowed, StoreError::Memory(MemoryError::NotFound))
+                let owner = self.store.memories(everything).owner(id.into()).await?;
+                found(owner.map(of_user), MemoryError::NotFound.into())
             }
             Name::Deletion(id) => {
                 let Ok(id) = check::uuid("deletion_id", &id) else {
                     return Ok(());
                 };
-                let scope = self.store.erasures(&all).get(id).await?.scope;
-                let (app, user) = match &scope {
-                    DeletionScope::User(app, user) => (Some(app.as_str()), Some(user.as_str())),
-                    DeletionScope::UserOfAllApps(user) => (None, Some(user.as_str())),
-                    DeletionScope::App(app) => (Some(app.as_str()), None),
-                    DeletionScope::Tenant => (None, None),
-                };
-                found(bounds.allow(app, user), StoreError::DeletionNotFound)
+                let receipt = self.store.erasures(everything).get(id).await?;
+                found(Some(receipt.scope), StoreError::DeletionNotFound)
             }
         }
     }
@@ -135,11 +132,13 @@ impl Bounds {
 impl Around for Bounds {
     fn call<S: Inner>(&self, inner: &mut S, request: Request) -> Answer<S::Error> {
         let caller: Option<&Caller> = request.extensions().get();
-        let bound = caller.filter(|caller| !caller.bounds.is_unbound()).cloned();
-        let method = self.methods.of(request.uri().path()).clone();
-        let (Some(caller), true) = (bound, method.ours) else {
+        let Some(caller) = caller.filter(|caller| !caller.bounds.is_unbound()).cloned() else {
             return Box::pin(inner.call(request));
         };
+        let method = self.methods.of(request.uri().path()).clone();
+        if !method.ours {
+            return Box::pin(inner.call(request));
+        }
         // The one that is ready, not its clone.
         let clone = inner.clone();
         let mut inner = mem::replace(inner, clone);

@@ -63,7 +63,7 @@ async fn create(loaded: &Loaded, args: CreateKeyArgs) -> Result<(), Failure> {
         user_id_prefixes: user_prefixes,
     })
     .map_err(usage)?;
-    if !bounds.is_unbound() && scopes.allow(KeyScope::Admin) {
+    if !scopes.suit(&bounds) {
         return Err(Failure::Usage(
             "--scope admin: a key that is bound to apps or users cannot have it".to_owned(),
         ));
