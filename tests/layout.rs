@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[path = "layout/modules.rs"]
 mod modules;
@@ -221,6 +221,23 @@ fn crates_and_files_stay_small() {
 }
 
 #[test]
+fn unit_tests_are_in_libraries_that_run_them() {
+    let mut never_run = Vec::new();
+    for package in packages().iter().filter(|package| !package.runs_unit_tests) {
+        for file in rust_files(&package.directory.join("src")) {
+            let source = fs::read_to_string(&file).unwrap();
+            if source.contains("#[cfg(test)]") {
+                never_run.push(file);
+            }
+        }
+    }
+    assert!(
+        never_run.is_empty(),
+        "Cargo.toml has `test = false`: {never_run:#?}"
+    );
+}
+
+#[test]
 fn each_source_file_is_a_module_of_the_file_above_it() {
     let mut unused = Vec::new();
     let mut found = 0;
@@ -390,6 +407,8 @@ struct Package {
     name: String,
     license: String,
     directory: PathBuf,
+    /// Whether `cargo test` runs the tests within its library.
+    runs_unit_tests: bool,
     /// Names of direct dependencies for building and running, not for tests.
     dependencies: BTreeSet<String>,
 }
@@ -419,6 +438,12 @@ fn packages() -> Vec<Package> {
                 .parent()
                 .unwrap()
                 .into(),
+            runs_unit_tests: package["targets"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|target| target["kind"] == json!(["lib"]))
+                .all(|target| target["test"] == true),
             dependencies: package["dependencies"]
                 .as_array()
                 .unwrap()

@@ -4,7 +4,7 @@ use memory_contract::proto::{
     DocumentCondition, DocumentInput, DocumentOperator as Operator, SearchDocumentsRequest,
     SearchMethod,
 };
-use recollect_tests::{app, apply, trial};
+use recollect_tests::{SOON, app, apply, eventually_some, trial};
 use serde_json::{Map, Value, json};
 
 use super::{document, keys, put, search};
@@ -285,10 +285,14 @@ async fn b17_a_query_finds_documents_by_meaning() {
             page_size: 2,
             ..search(&app, &["n"])
         };
-        let found = client.call(request).await;
+        // A search waits a second for the vectors of new documents, and then says so.
+        let found = eventually_some("all have vectors", SOON, async || {
+            let found = client.call(request.clone()).await;
+            found.degradations.is_empty().then_some(found)
+        })
+        .await;
         assert_eq!(keys(&found.documents)[0], expected, "{query}: {found:?}");
         assert_eq!(found.method(), SearchMethod::Hybrid);
-        assert!(found.degradations.is_empty(), "{found:?}");
         let scores: Vec<f32> = found.documents.iter().filter_map(|one| one.score).collect();
         assert!(scores.len() == 2 && scores[0] > scores[1], "{found:?}");
         assert_ne!(found.next_page_token, "", "there are more");
