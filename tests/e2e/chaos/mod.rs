@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use recollect_chaos::{
-    ClockBack, Disk, Drain, FullDisk, Fuzz, Kill, Layers, Progress, Reads, SlowObjects, clock,
-    disk, drain, fuzz, kill, objects, reads,
+    ClockBack, Disk, Drain, FullDisk, Fuzz, Histories, Kill, Layers, Progress, Reads, SlowObjects,
+    clock, disk, drain, fuzz, kill, objects, reads, record_histories,
 };
 use recollect_tests::{DataDir, Skipped, apply, long_trial_with_own_server};
 
@@ -77,6 +77,23 @@ async fn a_clock_that_is_set_back_loses_nothing_and_stops_nothing() -> Result<()
         .await?
         .check();
     Ok(())
+}
+
+#[apply(long_trial_with_own_server)]
+async fn what_clients_of_two_servers_are_answered_under_faults_fits_together() {
+    let options = Histories {
+        seed: 7,
+        count: 4,
+        time: TIME_LIMIT,
+        servers: 2,
+        clients: 16,
+        operations: 4_000,
+        plant: None,
+        keep: None,
+    };
+    record_histories(DataDir::new(), &options, &Progress::hidden())
+        .await
+        .check();
 }
 
 #[apply(long_trial_with_own_server)]

@@ -1,12 +1,14 @@
 //! The metadata of a stored message is replaced; the message stays as it was.
 
+use futures::future::join;
 use memory_contract::proto::{
-    GetMessageRequest, GetWorkingMemoryRequest, ListMessagesRequest, ListTransactionsRequest,
-    MessageFilter, MessageInput, Role, SearchRequest, TransactionAction, UpdateMessageRequest,
-    UpdateMessageResponse, VerifyThreadRequest,
+    DeleteMessageRequest, GetMessageRequest, GetWorkingMemoryRequest, ListMessagesRequest,
+    ListTransactionsRequest, MessageFilter, MessageInput, Role, SearchRequest, TransactionAction,
+    UpdateMessageRequest, UpdateMessageResponse, VerifyThreadRequest,
 };
 use recollect_tests::{
-    Client, app, apply, by_id, history_request, say, search_request, target_thread, texts, trial,
+    Call as _, Client, app, apply, by_id, history_request, say, search_request, target_thread,
+    texts, trial,
 };
 use tonic::Code;
 
@@ -113,6 +115,49 @@ async fn the_metadata_of_a_message_is_replaced_and_filters_follow() {
             && one.subject == stored.messages[0].message_id
     });
     assert_eq!(updates.count(), 2);
+}
+
+#[apply(trial)]
+async fn an_update_beside_a_deletion_is_answered_as_it_was_stored() {
+    let (client, app) = (plain().await, app());
+    let thread_id = client.thread(&app).await;
+    let mut answered = Vec::new();
+    for number in 0..100 {
+        let stored = client.append_turn(&thread_id, "Q", "A").await;
+        let id = &stored.messages[0].message_id;
+        let metadata = format!(r#"{{"number": {number}}}"#);
+        let delete = DeleteMessageRequest {
+            thread: by_id(&thread_id),
+            message_id: id.clone(),
+        };
+        let updating = update(&thread_id, id, &metadata).send(&client);
+        let (updated, deleted) = join(updating, delete.send(&client)).await;
+        assert!(deleted.unwrap().into_inner().deleted);
+        match updated {
+            Ok(updated) => {
+                let message = updated.into_inner().message.unwrap();
+                assert_eq!((&message.message_id, message.metadata), (id, metadata));
+                answered.push(id.clone());
+            }
+            Err(refused) => assert_eq!(refused.code(), Code::NotFound, "{refused:?}"),
+        }
+    }
+    let listed = client
+        .call(ListTransactionsRequest {
+            thread: by_id(&thread_id),
+            actions: vec![TransactionAction::UpdateMessage.into()],
+            page_size: 200,
+            ..Default::default()
+        })
+        .await;
+    let mut stored: Vec<String> = listed
+        .transactions
+        .into_iter()
+        .map(|one| one.subject)
+        .collect();
+    stored.sort();
+    answered.sort();
+    assert_eq!(stored, answered);
 }
 
 #[apply(trial)]

@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use recollect_chaos::{
-    ClockBack, Clocks, Disk, Drain, FullDisk, Fuzz, Kill, Layers, Overload, Progress, QdrantFault,
-    QdrantFaults, Reads, Report, SlowObjects, Sockets, clock, disk, drain, fuzz, kill, objects,
-    overload, qdrant, reads, sockets,
+    ClockBack, Clocks, Disk, Drain, FullDisk, Fuzz, Histories, Kill, Layers, Overload, Plant,
+    Progress, QdrantFault, QdrantFaults, Reads, Report, SlowObjects, Sockets, clock, disk, drain,
+    fuzz, kill, objects, overload, qdrant, reads, record_histories, sockets,
 };
 use recollect_tests::{DataDir, Skipped};
 
@@ -84,6 +84,27 @@ enum Scenario {
         /// Whose clock. Default: both, Postgres's and the server's in turn.
         #[arg(long)]
         of: Option<Whose>,
+    },
+    /// Record what clients of several servers are answered under faults, and check it.
+    Histories {
+        /// Number of faults.
+        #[arg(long, default_value_t = 200)]
+        count: usize,
+        /// Number of servers.
+        #[arg(long, default_value_t = 2)]
+        servers: usize,
+        /// Number of clients.
+        #[arg(long, default_value_t = 32)]
+        clients: usize,
+        /// Number of operations, over which the faults are spread.
+        #[arg(long, default_value_t = 1_000_000)]
+        operations: usize,
+        /// Plant this fault in a copy of each history, to show that it is found.
+        #[arg(long)]
+        plant: Option<Plant>,
+        /// The directory for histories with an anomaly. Default: they are not kept.
+        #[arg(long)]
+        keep: Option<PathBuf>,
     },
     /// Slow object storage down, then stall it, under nodes and writers. 60 seconds by default.
     Objects {
@@ -297,6 +318,26 @@ async fn run(
             };
             return unless_skipped("clock", clock(dir, &options, progress).await);
         }
+        Scenario::Histories {
+            count,
+            servers,
+            clients,
+            operations,
+            plant,
+            keep,
+        } => {
+            let options = Histories {
+                seed,
+                count,
+                time: time(36_000),
+                servers,
+                clients,
+                operations,
+                plant,
+                keep,
+            };
+            record_histories(dir, &options, progress).await
+        }
         Scenario::Objects { writers, nodes } => {
             let options = SlowObjects {
                 seed,
@@ -427,8 +468,8 @@ async fn all(seed: u64, seconds: u64, progress: &Progress) -> Vec<Report> {
         of,
     };
     let scenarios = [
-        (kills(false), 0.2),
-        (kills(true), 0.15),
+        (kills(false), 0.15),
+        (kills(true), 0.1),
         (disks(OnDisk::Data), 0.08),
         (disks(OnDisk::Index), 0.05),
         (
@@ -436,6 +477,18 @@ async fn all(seed: u64, seconds: u64, progress: &Progress) -> Vec<Report> {
                 count: 100,
                 writers: 64,
                 of: None,
+            },
+            0.1,
+        ),
+        // Often enough for a fault every few seconds.
+        (
+            Scenario::Histories {
+                count: 1_000,
+                servers: 2,
+                clients: 32,
+                operations: 1_000_000,
+                plant: None,
+                keep: None,
             },
             0.1,
         ),

@@ -14,7 +14,7 @@ use memory_contract::proto::{
     ThreadRef, UpdateMessageRequest, UpdateMessageResponse,
 };
 use memory_contract::{
-    Invalid, InvalidFields, MessageName, ThreadId, check, convert::metadata_from,
+    Invalid, InvalidFields, MessageName, ThreadId, check, convert::metadata_from, message::Message,
 };
 use memory_grpc::request::{
     Fields, NamedConversation, expected_head_from, request_id_from, required_conversation_from,
@@ -181,21 +181,20 @@ impl Messages {
         let (call, _, GetMessageRequest { thread, message_id }) = request.into_parts();
         let (named, message) = message_place(&call, thread, &message_id)?;
         let thread = named.thread(&self.store, &caller).await?;
+        let messages = self.store.messages(&caller);
+        let message = messages.get_message(thread, message).await;
+        let message = message.map_err(|error| ApiError::from(error).naming("message_id"))?;
         Ok(GetMessageResponse {
-            message: Some(self.message(&caller, thread, message).await?),
+            message: Some(self.annotated(&caller, message).await?),
         })
     }
 
-    /// Reads a message.
-    async fn message(
+    /// A message, with what is known of its files.
+    async fn annotated(
         &self,
         caller: &Caller,
-        thread: ThreadId,
-        message: MessageName,
+        message: Message,
     ) -> Result<proto::Message, ApiError> {
-        let messages = self.store.messages(caller);
-        let message = messages.get_message(thread, message).await;
-        let message = message.map_err(|error| ApiError::from(error).naming("message_id"))?;
         let mut message = proto::Message::from(message);
         annotate(&self.store, caller, references(&mut message).collect()).await?;
         Ok(message)
@@ -226,12 +225,13 @@ impl Messages {
             .messages(&caller)
             .update_message(thread, message, &metadata)
             .await;
-        let (id, revision) = updated.map_err(|error| ApiError::from(error).naming("message_id"))?;
+        let (message, revision) =
+            updated.map_err(|error| ApiError::from(error).naming("message_id"))?;
         if let Some(indexer) = &self.indexer {
             indexer.wake();
         }
         Ok(UpdateMessageResponse {
-            message: Some(self.message(&caller, thread, id.into()).await?),
+            message: Some(self.annotated(&caller, message).await?),
             revision: revision.to_string(),
         })
     }

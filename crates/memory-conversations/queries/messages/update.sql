@@ -1,1 +1,1 @@
-SELECT status, id, revision FROM recollect.update_message($1, $2, $3, $4, $5, $6)
+SELECT status, message, revision FROM recollect.update_message($1, $2, $3, $4, $5, $6)

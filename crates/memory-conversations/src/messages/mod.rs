@@ -12,11 +12,11 @@ mod recall;
 pub(crate) mod row;
 
 use memory_contract::{
-    MessageId, MessageName, ThreadId, json::JsonObject, message::Message, revision::Revision,
+    MessageName, ThreadId, json::JsonObject, message::Message, revision::Revision,
 };
 use memory_database::{
     StoreError,
-    rows::{GET_THREAD, column, id, one_thread, only},
+    rows::{GET_THREAD, column, one_thread, only},
 };
 use memory_postgres::{Params, query};
 use tokio_postgres::types::Json;
@@ -94,7 +94,7 @@ impl MessageStore<'_> {
         thread: ThreadId,
         message: impl Into<MessageName>,
         metadata: &JsonObject,
-    ) -> Result<(MessageId, Revision), StoreError> {
+    ) -> Result<(Message, Revision), StoreError> {
         let message = message.into();
         let tenant = &self.caller.tenant;
         let params: Params<'_> = &[
@@ -110,7 +110,7 @@ impl MessageStore<'_> {
         self.conversations.windows.forget(tenant, thread).await;
         match column(&row, "status")? {
             "ok" => Ok((
-                id(&row, "id")?,
+                read_message(&row)?,
                 Revision {
                     thread,
                     change: column(&row, "revision")?,

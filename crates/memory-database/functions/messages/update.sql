@@ -1,8 +1,8 @@
--- Replaces the metadata of a message.
+-- Replaces the metadata of a message, and returns it.
 CREATE OR REPLACE FUNCTION recollect.update_message(
     p_tenant text, p_actor text, p_thread uuid, p_message text, p_metadata jsonb, p_max_ephemeral_bytes bigint,
     -- ok, thread_not_found, message_not_found or ephemeral_full.
-    OUT status text, OUT id uuid, OUT revision bigint
+    OUT status text, OUT message recollect.message, OUT revision bigint
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -33,7 +33,8 @@ BEGIN
     END IF;
     UPDATE recollect.messages m
     SET metadata = p_metadata, bytes = m.bytes + v_more
-    WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.seq = v_message.seq;
+    WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.seq = v_message.seq
+    RETURNING (recollect.readable(m)).* INTO message;
     UPDATE recollect.threads t
     SET update_count = t.update_count + 1, updated_at = clock_timestamp(), stored_bytes = t.stored_bytes + v_more,
         content_bytes = CASE WHEN t.idle_ttl IS NULL THEN t.content_bytes ELSE t.content_bytes + v_more END
@@ -45,7 +46,6 @@ BEGIN
     RETURNING outbox.id INTO revision;
     PERFORM recollect.supersede_changes(p_tenant, p_thread, ARRAY[v_message.message_id], revision);
     PERFORM recollect.audit(p_tenant, 'update_message', p_thread, v_message.message_id::text, 1);
-    id := v_message.message_id;
     status := 'ok';
 END;
 $$;

@@ -59,6 +59,7 @@ imagePullSecrets:
 
 {{- define "recollect.env" -}}
 {{- include "recollect.secretEnv" (dict "name" "RECOLLECT_DATABASE__URL" "from" .Values.postgres.url) }}
+{{- include "recollect.secretEnv" (dict "name" "RECOLLECT_DATABASE__CHAT_URL" "from" .Values.postgres.chatUrl) }}
 {{- include "recollect.secretEnv" (dict "name" "RECOLLECT_INDEX__API_KEY" "from" .Values.qdrant.apiKey) }}
 {{- include "recollect.secretEnv" (dict "name" "RECOLLECT_OBJECTS__OPTIONS" "from" .Values.objects.options) }}
 {{- include "recollect.secretEnv" (dict "name" "RECOLLECT_AUTH__KEYS" "from" .Values.auth.keys) }}
