@@ -17,7 +17,7 @@ use memory_postgres::{Caller, Params, Pool, query};
 use memory_runtime::task;
 use tokio::{
     sync::watch,
-    time::{MissedTickBehavior, interval},
+    time::{MissedTickBehavior, interval, sleep},
 };
 use uuid::Uuid;
 
@@ -25,6 +25,10 @@ use super::horizon::{Horizon, Moment};
 
 /// The pause between two polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// Polls of a watch that begins while transactions are under way, after the first, and the pauses
+/// between them. Then it reads what came after the last position that is known.
+const START_POLLS: usize = 8;
+const START_PAUSE: Duration = Duration::from_millis(10);
 /// Changes of one thread that one query returns.
 pub(super) const ROWS: usize = 256;
 
@@ -75,8 +79,8 @@ pub(super) struct NumberedChange {
 }
 
 impl Feed {
-    /// A feed without watched threads. `overlap` exceeds the time that a transaction of
-    /// the service may live after it has written its audit row.
+    /// A feed without watched threads. `overlap` exceeds the time that most transactions of
+    /// the service live after they have written their audit row.
     pub(super) fn new(pool: Pool, overlap: Duration) -> Self {
         Self {
             shared: Arc::new(FeedState {
@@ -92,12 +96,24 @@ impl Feed {
         self.shared.horizon().settled()
     }
 
+    /// Where a watch from now on begins: at [`Feed::settled`], or later where a change has been
+    /// uncommitted for long.
+    pub(super) fn recent(&self) -> i64 {
+        self.shared.horizon().recent()
+    }
+
     /// As [`Feed::settled`], after polling if the last poll is old.
     pub(super) async fn poll(&self) -> Result<i64, StoreError> {
         if !self.shared.horizon().is_fresh(POLL_INTERVAL * 2) {
             // Transactions that the first poll meets have mostly ended at the second.
             self.shared.poll().await?;
-            self.shared.poll().await?;
+            for _ in 0..START_POLLS {
+                self.shared.poll().await?;
+                if !self.shared.horizon().is_late() {
+                    break;
+                }
+                sleep(START_PAUSE).await;
+            }
         }
         Ok(self.settled())
     }
@@ -266,11 +282,19 @@ impl FeedState {
                 .call_for_all(query!("transactions/horizon"), &[])
                 .await?,
         )?;
-        let moment = Moment {
+        let mut moment = Moment {
             now: column(&row, "now")?,
             oldest: column(&row, "oldest")?,
             own: column(&row, "own")?,
         };
+        let is_held = self.horizon().is_held(moment);
+        if is_held {
+            let writer = query!("transactions/oldest_writer");
+            let row = only(self.pool.call_for_all(writer, &[]).await?)?;
+            let oldest: i64 = column(&row, "oldest")?;
+            // Nothing is known of what began after the moment.
+            moment.oldest = oldest.min(moment.own);
+        }
         Ok(self.horizon().see(moment))
     }
 

@@ -47,8 +47,9 @@ impl Follower {
         from: Option<i64>,
     ) -> Result<Self, StoreError> {
         let settled = feed.poll().await?;
-        let place = from.unwrap_or(settled);
-        let mut follower = Self::at(feed, tenant, thread, place, settled);
+        let place = from.unwrap_or_else(|| feed.recent());
+        let watch_from = from.map_or(place, |_| settled);
+        let mut follower = Self::at(feed, tenant, thread, place, watch_from);
         if from.is_some() {
             follower.behind = Some(Behind {
                 after: place,

@@ -6,6 +6,8 @@
 //! all transactions up to it have ended, changes that become visible were written later.
 //! A transaction has its number before it takes the id of its change, because it has
 //! written or locked something else before.
+//!
+//! No timeout of Postgres ends a transaction that waits in its commit for a standby.
 
 use std::{
     collections::VecDeque,
@@ -18,6 +20,8 @@ const SECOND: i64 = 1_000_000 * 256;
 const SLACK: i64 = SECOND;
 /// Moments closer together than this count as one.
 const RESOLUTION: i64 = SECOND / 20;
+/// The most moments: those of a minute. While more pass, the newest replaces the one before it.
+const MAX_MARKS: usize = 1_200;
 
 /// The state of a database at a moment.
 #[derive(Clone, Copy, Debug)]
@@ -33,8 +37,8 @@ pub(super) struct Moment {
 /// The position up to which every change of a database is visible.
 #[derive(Debug)]
 pub(super) struct Horizon {
-    /// Exceeds the time that a transaction of the service lives after it has written its
-    /// audit row. Other long transactions delay changes by at most this.
+    /// Exceeds the time that most transactions of the service live after they have written their
+    /// audit row.
     overlap: i64,
     /// Moments whose transactions may still be running, the oldest first.
     marks: VecDeque<Moment>,
@@ -62,21 +66,42 @@ impl Horizon {
         self.polled_at.is_some_and(|at| at.elapsed() <= within)
     }
 
+    /// Whether a transaction has gone on for so long that [`Moment::oldest`] has to be that of
+    /// the transactions that note changes: others, such as those of reports, may go on for hours.
+    pub(super) fn is_held(&self, moment: Moment) -> bool {
+        let first = self.marks.front();
+        let is_open = first.is_some_and(|mark| mark.own > moment.oldest);
+        is_open && self.settled < moment.now - self.overlap
+    }
+
+    /// Whether the settled position is older than it mostly is: a transaction goes on for long.
+    pub(super) fn is_late(&self) -> bool {
+        self.settled < self.recent()
+    }
+
+    /// The position that only such transactions keep from being settled, if there are any; otherwise
+    /// the settled one.
+    pub(super) fn recent(&self) -> i64 {
+        let last = self.marks.back();
+        last.map_or(self.settled, |mark| {
+            self.settled.max(mark.now - self.overlap)
+        })
+    }
+
     /// Adds a moment and returns the settled position.
     pub(super) fn see(&mut self, moment: Moment) -> i64 {
-        let earliest = moment.now - self.overlap;
-        self.settled = self.settled.max(earliest);
-        while let Some(mark) = self.marks.front() {
-            if mark.own <= moment.oldest {
-                self.settled = self.settled.max(mark.now - SLACK);
-            } else if mark.now >= earliest {
-                break;
-            }
+        while let Some(mark) = self.marks.front()
+            && mark.own <= moment.oldest
+        {
+            self.settled = self.settled.max(mark.now - SLACK);
             self.marks.pop_front();
         }
         // A moment that arrives late from another connection would break the order.
         let later = |mark: &Moment| moment.now > mark.now + RESOLUTION && moment.own > mark.own;
         if self.marks.back().is_none_or(later) {
+            if self.marks.len() >= MAX_MARKS {
+                self.marks.pop_back();
+            }
             self.marks.push_back(moment);
         }
         self.polled_at = Some(Instant::now());

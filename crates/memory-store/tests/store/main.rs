@@ -38,6 +38,7 @@ mod recall;
 mod schema;
 mod threads;
 mod usage;
+mod watching;
 mod windows;
 mod working;
 mod working_model;

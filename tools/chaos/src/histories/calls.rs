@@ -1,5 +1,7 @@
 //! The calls of a client of the scenario, and what their answers say.
 
+use std::time::Duration;
+
 use memory_contract::proto::{
     AppendMessagesRequest, DeleteMessageRequest, GetHistoryRequest, GetThreadRequest,
     ListMessagesRequest, Message, MessagePath, Role, SetHeadRequest, UpdateMessageRequest,
@@ -9,10 +11,12 @@ use tonic::{Code, Request, Response, Status};
 use uuid::Uuid;
 
 use super::history::{Answer, Call, Outcome, Parent, Place, ROOT, Refusal, Stored};
-use super::scenario::CALL_TIMEOUT;
 use recollect_tests::{
     Call as _, Client, Failure, by_id, history_request, parsed, say, target_thread, text_of,
 };
+
+/// Deadline of one call.
+pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What an attempt came to: an answer, a refusal, or nothing that says whether it was done.
 pub(super) enum Attempt {

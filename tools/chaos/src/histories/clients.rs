@@ -10,9 +10,8 @@ use tokio::time::{sleep, timeout};
 use tonic::Code;
 use uuid::Uuid;
 
-use super::calls::{Attempt, attempt};
+use super::calls::{Attempt, CALL_TIMEOUT, attempt};
 use super::history::{Answer, Call, Operation, Outcome, Parent};
-use super::scenario::CALL_TIMEOUT;
 use recollect_tests::{Client, Failure};
 
 /// Share of the attempts that a client cuts off in the middle.

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use tokio::time::sleep;
 
 use super::clients::Shared;
-use super::scenario::Histories;
+use super::options::Histories;
 use crate::scene::Scene;
 use crate::wire::Wire;
 use recollect_tests::{DataDir, Server, free_addr, runs, send_signal};

@@ -13,6 +13,7 @@ mod faults;
 mod history;
 mod lists;
 mod messages;
+mod options;
 mod plant;
 mod registers;
 mod scenario;
@@ -27,8 +28,9 @@ pub use anomaly::{Anomaly, What, Which};
 pub use history::{
     Answer, Call, Operation, Outcome, Parent, Place, ROOT, Refusal, Stored, read_lines, write_lines,
 };
+pub use options::Histories;
 pub use plant::{Plant, plant};
-pub use scenario::{Histories, histories};
+pub use scenario::histories;
 
 /// What a history was found to be.
 #[derive(Clone, Debug, Default)]

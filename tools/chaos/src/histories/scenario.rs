@@ -14,40 +14,18 @@ use tokio::time::sleep;
 
 use super::clients::{Process, Round, Shared};
 use super::faults::Stage;
-use super::{Operation, Outcome, Plant, check, plant, write_lines};
+use super::options::Histories;
+use super::{Operation, Outcome, check, plant, write_lines};
 use crate::progress::Progress;
 use crate::report::Report;
 use recollect_tests::{Client, DataDir, Key, SOON, app, eventually_some};
 
-/// Deadline of one call.
-pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Threads that are written to at a time.
 const THREADS: usize = 8;
 /// Operations on these threads, after which they are read, checked and left.
 const ROUND: usize = 4_000;
 /// Anomalies that the report has in words.
 const TOLD: usize = 5;
-
-/// What to do.
-#[derive(Clone, Debug)]
-pub struct Histories {
-    /// Determines the schedule and the requests.
-    pub seed: u64,
-    /// Number of faults.
-    pub count: usize,
-    /// No further fault and no further round after this time.
-    pub time: Duration,
-    /// Number of servers.
-    pub servers: usize,
-    /// Number of clients.
-    pub clients: usize,
-    /// Number of operations, over which the faults are spread evenly.
-    pub operations: usize,
-    /// A fault that is planted in a copy of each round's history, to show that it is found.
-    pub plant: Option<Plant>,
-    /// Where the history of a round with an anomaly is written. None: nowhere.
-    pub keep: Option<PathBuf>,
-}
 
 /// What the rounds came to.
 #[derive(Default)]
