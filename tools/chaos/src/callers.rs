@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use memory_contract::proto::{GetIndexStatusRequest, GetThreadRequest, IndexState};
 use tokio::time::sleep;
-use tonic::{Code, Response};
+use tonic::Response;
 
+use super::attempts::ANSWERS_OF_FAULTS;
 use super::ledger::{compare, not_found};
 use super::report::Report;
 use super::writers::{Manners, Writers};
@@ -21,13 +22,6 @@ const INDEX_TIMEOUT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(20);
 const CONNECTIONS: usize = 16;
 const THREADS: usize = 16;
-/// What a server may answer during a fault.
-const RETRIED: [Code; 4] = [
-    Code::Unavailable,
-    Code::ResourceExhausted,
-    Code::Aborted,
-    Code::DeadlineExceeded,
-];
 
 /// Writers that append to several threads of one server.
 pub(super) struct Callers {
@@ -62,7 +56,7 @@ impl Callers {
             abandon: 0.05,
             reads: false,
             pace: Duration::ZERO,
-            retried: &RETRIED,
+            retried: &ANSWERS_OF_FAULTS,
         };
         let writers = Writers::start(count, clients, threads.clone(), manners, rng);
         Self {
@@ -92,7 +86,7 @@ impl Callers {
 
     /// Attempts that the server has refused so far.
     pub(super) fn refused(&self) -> usize {
-        self.writers.tally().failures.lock().unwrap().values().sum()
+        self.writers.tally().failures.total()
     }
 
     /// The latencies of the appends acknowledged since the last call.
@@ -188,13 +182,7 @@ pub(super) fn figures(writers: &Writers, report: &mut Report) {
     let tally = writers.tally();
     report.figure("attempts cut off by the caller", tally.cut.load(SeqCst));
     report.figure("attempts repeated", tally.retried.load(SeqCst));
-    let failures = tally.failures.lock().unwrap();
-    for (name, count) in failures.iter() {
-        report.figure(format!("failed attempts: {name}"), *count);
-    }
-    let noticed = tally.noticed.lock().unwrap();
-    report.zero("calls that failed in spite of retries", noticed.len());
-    for one in noticed.iter().take(5) {
-        report.problem(one.clone());
-    }
+    tally
+        .failures
+        .tell("calls that failed in spite of retries", report);
 }

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::callers::Callers;
 use super::progress::Progress;
 use super::report::Report;
-use super::scene::Scene;
+use super::scene::{Scene, kind_of_fault};
 use super::wire::Wire;
 use recollect_tests::{DataDir, Server, free_addr, runs};
 
@@ -140,15 +140,13 @@ impl Stage {
         self.worker = Some(self.scene.start(self.scene.worker()).await);
     }
 
-    /// The first kills take each kind in turn, later ones are random.
     fn victim(&self, number: usize, rng: &mut Rng) -> Victim {
         let other = match self.embedded {
             true => Victim::Index,
             false => Victim::Worker,
         };
         let kinds = [Victim::Server, other, Victim::Postgres, Victim::Connections];
-        let random = rng.usize(0..kinds.len());
-        kinds[if number < kinds.len() { number } else { random }]
+        kind_of_fault(&kinds, number, rng)
     }
 
     /// Kills a process and starts it again, or cuts connections.

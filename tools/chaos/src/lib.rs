@@ -14,6 +14,7 @@
     reason = "a scenario fails by panicking"
 )]
 
+mod attempts;
 mod callers;
 mod clock;
 mod disk;

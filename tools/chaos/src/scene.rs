@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fastrand::Rng;
 use recollect_tests::{Cluster, DataDir, Options, Qdrant, S3, Server};
 
 /// Where a scenario's servers run.
@@ -141,6 +142,12 @@ impl Scene {
     pub(super) fn panics(&self) -> usize {
         self.dir.log().matches("panicked at").count()
     }
+}
+
+/// The kind of a scenario's fault: the first faults take each kind in turn, later ones are random.
+pub(super) fn kind_of_fault<T: Copy>(kinds: &[T], number: usize, rng: &mut Rng) -> T {
+    let random = rng.usize(0..kinds.len());
+    kinds[if number < kinds.len() { number } else { random }]
 }
 
 pub(super) const NO_MODEL: &str = "embedding.kind = \"none\"";

@@ -1,6 +1,5 @@
 //! Writers that append with request ids and retry, and record what was acknowledged.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -10,15 +9,11 @@ use memory_contract::proto::{AppendMessagesRequest, GetHistoryRequest, Role};
 use tokio::sync::RwLock;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
-use tonic::{Code, Request, Status};
+use tonic::{Code, Status};
 use uuid::Uuid;
 
+use super::attempts::{Failures, is_of_transport, limited, patience};
 use recollect_tests::{Client, Failure, by_id, say};
-
-/// Deadline of one attempt.
-const CALL_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest time that a call is cut off after.
-const LONGEST_CUT_MILLIS: u64 = 15;
 
 /// How writers behave.
 #[derive(Clone, Copy, Debug)]
@@ -89,10 +84,8 @@ pub(super) struct Tally {
     pub(super) reads: AtomicUsize,
     /// Duration of each successful attempt to append.
     pub(super) latencies: Mutex<Vec<Duration>>,
-    /// Failed attempts by code and reason.
-    pub(super) failures: Mutex<BTreeMap<String, usize>>,
-    /// Calls that failed for good: what a caller with retries notices.
-    pub(super) noticed: Mutex<Vec<String>>,
+    /// Failed attempts, and the calls that failed in spite of retries.
+    pub(super) failures: Failures,
 }
 
 /// Writers, and what they share.
@@ -200,8 +193,7 @@ impl Shared {
     async fn append(&self, sent: &Sent, rng: &mut Rng) -> Option<Vec<(i64, String)>> {
         let what = format!("append {} of writer {}", sent.number, sent.writer);
         let call = |client: Client| {
-            let mut request = Request::new(sent.request(&self.threads[sent.thread]));
-            request.set_timeout(CALL_TIMEOUT);
+            let request = limited(sent.request(&self.threads[sent.thread]));
             async move {
                 let start = Instant::now();
                 let answer = client.messages().append_messages(request).await;
@@ -226,12 +218,11 @@ impl Shared {
     async fn read(&self, sent: &Sent, rng: &mut Rng) {
         let what = format!("history {} of writer {}", sent.number, sent.writer);
         let call = |client: Client| {
-            let mut request = Request::new(GetHistoryRequest {
+            let request = limited(GetHistoryRequest {
                 thread: by_id(&self.threads[sent.thread]),
                 max_messages: Some(10),
                 ..Default::default()
             });
-            request.set_timeout(CALL_TIMEOUT);
             async move { client.messages().get_history(request).await }
         };
         let answer = self.deliver(&what, sent.writer, rng, call).await;
@@ -267,11 +258,7 @@ impl Shared {
                 first_pause = (first_pause * 2).min(Duration::from_secs(1));
             }
             let client = &self.clients[(writer + attempt) % self.clients.len()];
-            let limit = match rng.f64() < cut {
-                true => Duration::from_millis(rng.u64(0..=LONGEST_CUT_MILLIS)),
-                false => CALL_TIMEOUT * 2,
-            };
-            let answer = match timeout(limit, call(client.clone())).await {
+            let answer = match timeout(patience(cut, rng), call(client.clone())).await {
                 Ok(Ok(answer)) => Attempt::Answered(answer),
                 Ok(Err(status)) => Attempt::Failed(Box::new(status.into())),
                 Err(_elapsed) => Attempt::Cut,
@@ -282,7 +269,7 @@ impl Shared {
                     self.tally.cut.fetch_add(1, Ordering::SeqCst);
                 }
                 Attempt::Failed(failure) => {
-                    self.count(&failure);
+                    self.tally.failures.count(&failure);
                     last = Some(format!("{:?} {}", failure.code, failure.message));
                     if !is_of_transport(&failure) && !retried.contains(&failure.code) {
                         break;
@@ -294,22 +281,7 @@ impl Shared {
             }
         }
         let noticed = format!("{what}: {}", last.unwrap_or_default());
-        self.tally.noticed.lock().unwrap().push(noticed);
+        self.tally.failures.notice(noticed);
         None
     }
-
-    fn count(&self, failure: &Failure) {
-        let reason = match is_of_transport(failure) {
-            true => "of the connection",
-            false => &failure.reason,
-        };
-        let name = format!("{:?} {reason}", failure.code);
-        *self.tally.failures.lock().unwrap().entry(name).or_default() += 1;
-    }
-}
-
-/// Whether the connection broke, rather than the server answered. Other clients report
-/// UNAVAILABLE for it, tonic has several codes.
-fn is_of_transport(failure: &Failure) -> bool {
-    failure.reason.is_empty()
 }

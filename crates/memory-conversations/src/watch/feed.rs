@@ -290,10 +290,8 @@ impl FeedState {
         let is_held = self.horizon().is_held(moment);
         if is_held {
             let writer = query!("transactions/oldest_writer");
-            let row = only(self.pool.call_for_all(writer, &[]).await?)?;
-            let oldest: i64 = column(&row, "oldest")?;
-            // Nothing is known of what began after the moment.
-            moment.oldest = oldest.min(moment.own);
+            let row = only(self.pool.call_for_all(writer, &[&moment.own]).await?)?;
+            moment.oldest = column(&row, "oldest")?;
         }
         Ok(self.horizon().see(moment))
     }

@@ -20,7 +20,7 @@ const SECOND: i64 = 1_000_000 * 256;
 const SLACK: i64 = SECOND;
 /// Moments closer together than this count as one.
 const RESOLUTION: i64 = SECOND / 20;
-/// The most moments: those of a minute. While more pass, the newest replaces the one before it.
+/// The most moments: a minute of them, [`RESOLUTION`] apart. A further one replaces the newest.
 const MAX_MARKS: usize = 1_200;
 
 /// The state of a database at a moment.

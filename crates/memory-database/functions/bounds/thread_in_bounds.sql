@@ -1,6 +1,6 @@
--- Whether the transaction's caller reaches the data of a thread. Rows that are left of an erased thread belong to
--- nobody, so that its erasure can delete them. The service cannot see threads outside its bounds, so this function
--- runs as a separate role, which may read no content.
+-- Whether the transaction's caller reaches the data of a thread. Rows that are left of an erased thread are
+-- within all bounds, so that its erasure can delete them. The service cannot see threads outside its bounds, so this
+-- function runs as a separate role, which may read no content.
 CREATE OR REPLACE FUNCTION recollect.thread_in_bounds(p_tenant text, p_thread uuid)
 RETURNS boolean
 LANGUAGE plpgsql STABLE SECURITY DEFINER

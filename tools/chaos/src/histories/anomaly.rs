@@ -51,7 +51,7 @@ pub enum What {
         stored: Which,
         read: Which,
     },
-    /// A call was told that a message does not exist that nobody deleted.
+    /// A call got NOT_FOUND for a message that exists.
     Missing { message: u64, call: Which },
     /// A read has one part of a request without the other.
     Torn {
@@ -83,7 +83,7 @@ pub enum What {
     Overtaken { earlier: Which, later: Which },
     /// A read is not the path to its head.
     WrongPath { message: u64, read: Which },
-    /// A read has a message that nobody sent.
+    /// A read has a message that no client sent.
     Phantom { message: u64, read: Which },
     /// A read has a message before it was sent.
     Early {
@@ -109,7 +109,7 @@ pub enum What {
         first: Which,
         second: Which,
     },
-    /// A read has a version that nobody wrote, or that was refused.
+    /// A read has a version that no client wrote, or that was refused.
     PhantomVersion {
         message: u64,
         version: u64,
@@ -155,11 +155,11 @@ impl fmt::Display for What {
             } => write!(
                 f,
                 "{read} is stale: it lacks message {message}, which was stored before it began, \
-                 as {stored} shows, and which nobody had deleted"
+                 as {stored} shows, and not deleted"
             ),
             Self::Missing { message, call } => write!(
                 f,
-                "{call} was told that message {message} does not exist, and nobody had deleted it"
+                "{call} got NOT_FOUND for message {message}, which was stored and not deleted"
             ),
             Self::Torn {
                 request,
@@ -208,7 +208,7 @@ impl fmt::Display for What {
                  before it"
             ),
             Self::Phantom { message, read } => {
-                write!(f, "{read} has message {message}, which nobody sent")
+                write!(f, "{read} has message {message}, which no client sent")
             }
             Self::Early {
                 message,
@@ -244,7 +244,7 @@ impl fmt::Display for What {
                 second,
             } => write!(
                 f,
-                "{first} and {second} were both told that they deleted message {message}"
+                "{first} and {second} were both answered that they deleted message {message}"
             ),
             Self::PhantomVersion {
                 message,
@@ -252,7 +252,7 @@ impl fmt::Display for What {
                 read,
             } => write!(
                 f,
-                "{read} has version {version} of message {message}, which nobody wrote before"
+                "{read} has version {version} of message {message}, which no client wrote before"
             ),
             Self::OldVersion {
                 message,

@@ -1,22 +1,18 @@
 //! The calls of a client of the scenario, and what their answers say.
 
-use std::time::Duration;
-
 use memory_contract::proto::{
     AppendMessagesRequest, DeleteMessageRequest, GetHistoryRequest, GetThreadRequest,
     ListMessagesRequest, Message, MessagePath, Role, SetHeadRequest, UpdateMessageRequest,
     message_input,
 };
-use tonic::{Code, Request, Response, Status};
+use tonic::{Code, Response, Status};
 use uuid::Uuid;
 
 use super::history::{Answer, Call, Outcome, Parent, Place, ROOT, Refusal, Stored};
+use crate::attempts::limited;
 use recollect_tests::{
     Call as _, Client, Failure, by_id, history_request, parsed, say, target_thread, text_of,
 };
-
-/// Deadline of one call.
-pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What an attempt came to: an answer, a refusal, or nothing that says whether it was done.
 pub(super) enum Attempt {
@@ -115,12 +111,6 @@ fn refused(failure: Failure) -> Attempt {
     }
 }
 
-fn limited<T>(request: T) -> Request<T> {
-    let mut request = Request::new(request);
-    request.set_timeout(CALL_TIMEOUT);
-    request
-}
-
 type Answered = Result<Option<Answer>, Status>;
 
 async fn append(client: &Client, thread_id: &str, call: &Call) -> Answered {
@@ -204,7 +194,7 @@ async fn all(client: &Client, thread_id: &str) -> Answered {
 
 fn stored(messages: &[Message]) -> Vec<Stored> {
     let one = |message: &Message| Stored {
-        // Another text is of a message that nobody sent.
+        // No client sent a message with another text.
         value: text_of(message)
             .strip_prefix(TEXT)
             .and_then(|value| value.parse().ok())

@@ -1,8 +1,7 @@
 //! Clients that append, edit, delete, move heads and read, and record what they were answered.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
@@ -10,28 +9,19 @@ use tokio::time::{sleep, timeout};
 use tonic::Code;
 use uuid::Uuid;
 
-use super::calls::{Attempt, CALL_TIMEOUT, attempt};
+use super::calls::{Attempt, attempt};
 use super::history::{Answer, Call, Operation, Outcome, Parent};
+use crate::attempts::{ANSWERS_OF_FAULTS, Failures, is_of_transport, patience};
 use recollect_tests::{Client, Failure};
 
 /// Share of the attempts that a client cuts off in the middle.
 const CUT: f64 = 0.02;
-/// Longest time that a call is cut off after.
-const LONGEST_CUT_MILLIS: u64 = 15;
 /// Share of the operations without an answer that are repeated.
 const REPEATED: f64 = 0.8;
 /// Longest pause after a call without an answer.
 const LONGEST_PAUSE_MILLIS: u64 = 100;
 /// How many of the newest messages that a client knows it goes on to change.
 const RECENT: usize = 8;
-/// What a server may answer during a fault.
-const EXPECTED: [Code; 5] = [
-    Code::Unavailable,
-    Code::ResourceExhausted,
-    Code::Aborted,
-    Code::DeadlineExceeded,
-    Code::Cancelled,
-];
 
 /// What all clients of a scenario share.
 pub(super) struct Shared {
@@ -41,10 +31,8 @@ pub(super) struct Shared {
     next: AtomicU64,
     /// Operations that ended so far.
     pub(super) ended: AtomicUsize,
-    /// Failed attempts by code and reason.
-    pub(super) failures: Mutex<BTreeMap<String, usize>>,
-    /// Answers that no fault explains.
-    pub(super) noticed: Mutex<Vec<String>>,
+    /// Failed attempts, and the answers that no fault explains.
+    pub(super) failures: Failures,
 }
 
 /// The threads of one round, and how many operations are left in it.
@@ -61,8 +49,7 @@ impl Shared {
             start: Instant::now(),
             next: AtomicU64::new(0),
             ended: AtomicUsize::new(0),
-            failures: Mutex::default(),
-            noticed: Mutex::default(),
+            failures: Failures::default(),
         }
     }
 
@@ -88,10 +75,7 @@ impl Shared {
     ) -> Operation {
         let connections = &self.connections[process % self.connections.len()];
         let client = &connections[rng.usize(0..connections.len())];
-        let limit = match rng.f64() < cut {
-            true => Duration::from_millis(rng.u64(0..=LONGEST_CUT_MILLIS)),
-            false => CALL_TIMEOUT * 2,
-        };
+        let limit = patience(cut, rng);
         let invoked = self.now();
         let call_once = attempt(client, &round.thread_ids[thread], &call, rng.bool());
         let outcome = match timeout(limit, call_once).await {
@@ -114,18 +98,14 @@ impl Shared {
     }
 
     fn count(&self, call: &Call, failure: &Failure) {
-        // The transport gives no reason, and has several codes for a broken connection.
-        let of_transport = failure.reason.is_empty();
-        let reason = match of_transport {
-            true => "of the connection",
-            false => &failure.reason,
-        };
-        let name = format!("{:?} {reason}", failure.code);
-        if !of_transport && !EXPECTED.contains(&failure.code) {
+        let name = self.failures.count(failure);
+        // A server that ends its calls cancels them.
+        let explained =
+            failure.code == Code::Cancelled || ANSWERS_OF_FAULTS.contains(&failure.code);
+        if !is_of_transport(failure) && !explained {
             let noticed = format!("{call:?}: {name}: {}", failure.message);
-            self.noticed.lock().unwrap().push(noticed);
+            self.failures.notice(noticed);
         }
-        *self.failures.lock().unwrap().entry(name).or_default() += 1;
     }
 }
 

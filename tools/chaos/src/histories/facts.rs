@@ -60,7 +60,7 @@ impl<'a> Facts<'a> {
         self.by_value.get(values.first()?).copied()
     }
 
-    /// The message that a read returned; none if nobody sent it.
+    /// The message that a read returned; none if no client sent it.
     pub(super) fn returned(&self, stored: &Stored) -> Option<Index> {
         self.by_value.get(&stored.value).copied()
     }

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::clients::Shared;
 use super::options::Histories;
-use crate::scene::Scene;
+use crate::scene::{Scene, kind_of_fault};
 use crate::wire::Wire;
 use recollect_tests::{DataDir, Server, free_addr, runs, send_signal};
 
@@ -126,13 +126,7 @@ impl Stage {
                 sleep(POLL).await;
             }
             sleep(Duration::from_millis(rng.u64(50..500))).await;
-            // The first faults take each kind in turn, later ones are random.
-            let random = rng.usize(0..FAULTS.len());
-            let fault = FAULTS[if number < FAULTS.len() {
-                number
-            } else {
-                random
-            }];
+            let fault = kind_of_fault(&FAULTS, number, &mut rng);
             let place = rng.usize(0..self.places.len());
             self.suffer(fault, place, &mut rng).await;
             *counts.entry(fault).or_default() += 1;
@@ -181,13 +175,10 @@ impl Stage {
 
     /// The servers that ended although they were not killed.
     fn ended(&self) -> Vec<usize> {
-        let ended = |place: &&Place| {
-            let process = place.process.as_ref();
+        let ended = |&place: &usize| {
+            let process = self.places[place].process.as_ref();
             process.is_some_and(|process| !runs(process.ready().pid))
         };
-        let places = self.places.iter().filter(ended);
-        places
-            .filter_map(|one| self.places.iter().position(|place| place.addr == one.addr))
-            .collect()
+        (0..self.places.len()).filter(ended).collect()
     }
 }

@@ -54,7 +54,7 @@ fn seen_last(facts: &Facts<'_>) -> Vec<u64> {
     seen
 }
 
-/// A call that names a message is told that it does not exist only if it may be deleted.
+/// NOT_FOUND is a right answer to a call only if the message that it names may be deleted.
 fn check_refusal(facts: &mut Facts<'_>, call: Which, operation: &Operation) {
     let not_found = match &operation.outcome {
         Outcome::Refused { reason, .. } => *reason == Refusal::NotFound,
@@ -182,7 +182,7 @@ impl Read<'_> {
         for place in (0..chain.len()).rev() {
             let before = place.checked_sub(1).map(|before| chain[before]);
             let mut parent = facts.message(chain[place]).parent;
-            // A parent that nobody saw ends the walk.
+            // The walk ends at a parent that no answer shows.
             while let Some(found) = parent
                 && found != before
             {

@@ -55,7 +55,7 @@ pub(super) struct Message {
 pub(super) struct Append {
     pub(super) request: Uuid,
     pub(super) first: Which,
-    /// When the first attempt began, or else the one that was told that it stored it.
+    /// When the first attempt began, or the attempt that was answered as the one that stored it.
     pub(super) from: u64,
     /// Whether all attempts were refused.
     pub(super) refused: bool,

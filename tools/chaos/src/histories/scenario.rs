@@ -1,7 +1,6 @@
 //! Several servers on one database are killed, paused and cut off while clients append to
 //! branches, edit, delete, move heads and read. What each was answered is recorded and checked.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -10,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use tokio::time::sleep;
+use memory_contract::proto::ResolveThreadRequest;
 
 use super::clients::{Process, Round, Shared};
 use super::faults::Stage;
@@ -18,7 +17,7 @@ use super::options::Histories;
 use super::{Operation, Outcome, check, plant, write_lines};
 use crate::progress::Progress;
 use crate::report::Report;
-use recollect_tests::{Client, DataDir, Key, SOON, app, eventually_some};
+use recollect_tests::{Call as _, Client, DataDir, Key, SOON, app, eventually_some, session};
 
 /// Threads that are written to at a time.
 const THREADS: usize = 8;
@@ -69,7 +68,9 @@ pub async fn histories(dir: DataDir, options: &Histories, progress: &Progress) -
         report.figure(format!("faults: {fault:?}"), *count);
     }
     findings.tell(options, &mut report);
-    tell_failures(&shared, &mut report);
+    shared
+        .failures
+        .tell("answers that no fault explains", &mut report);
     for problem in disturbed.problems {
         report.problem(problem);
     }
@@ -133,9 +134,6 @@ async fn round(
 
 /// A new thread, made by any server that answers; its id.
 async fn new_thread(connections: &[Client], app: &str, number: usize) -> String {
-    use memory_contract::proto::ResolveThreadRequest;
-    use recollect_tests::{Call as _, session};
-
     let request = ResolveThreadRequest {
         session: Some(session(app, "ada", &number.to_string())),
         ..Default::default()
@@ -146,7 +144,6 @@ async fn new_thread(connections: &[Client], app: &str, number: usize) -> String 
                 return Some(answer.into_inner().thread?.thread_id);
             }
         }
-        sleep(Duration::from_millis(100)).await;
         None
     })
     .await
@@ -227,18 +224,5 @@ impl Findings {
                 report.figure("the first one found", first);
             }
         }
-    }
-}
-
-/// Adds what the clients saw.
-fn tell_failures(shared: &Shared, report: &mut Report) {
-    let failures: &BTreeMap<String, usize> = &shared.failures.lock().unwrap();
-    for (name, count) in failures {
-        report.figure(format!("failed attempts: {name}"), *count);
-    }
-    let noticed = shared.noticed.lock().unwrap();
-    report.zero("answers that no fault explains", noticed.len());
-    for one in noticed.iter().take(TOLD) {
-        report.problem(one.clone());
     }
 }

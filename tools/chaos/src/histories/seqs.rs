@@ -19,7 +19,7 @@ fn check_numbers(facts: &mut Facts<'_>) {
         .filter_map(|message| Some((message.seq?, message.value)))
         .collect();
     seqs.sort_unstable();
-    // A request that nobody saw the end of may have seqs that no read shows.
+    // A request without an answer may have seqs that no read shows.
     let unseen: usize = match is_closed(facts) {
         true => 0,
         false => unresolved(facts).map(|append| append.messages.len()).sum(),

@@ -73,7 +73,7 @@ pub(super) fn of(facts: &Facts<'_>) -> (Vec<Step>, bool) {
             ) => {
                 let after = expected_head.map(|head| facts.named(head));
                 match (facts.named(*message), after) {
-                    // Nobody saw the message, or the expected one.
+                    // No answer shows the message, or the expected head.
                     (None, _) | (_, Some(None)) => complete = false,
                     (Some(to), after) => {
                         let after = after.flatten();

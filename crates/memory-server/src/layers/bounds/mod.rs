@@ -83,7 +83,7 @@ impl Bounds {
             true => Ok(()),
             false => Err(ApiError::OutOfBounds { field: Some(field) }),
         };
-        // What others own is not there. What nobody owns is for the handler to answer.
+        // What another user owns is not found. What has no owner is for the handler to answer.
         let found = |owner: Option<DeletionScope>, not_found: StoreError| {
             let allowed = owner.is_none_or(|owner| {
                 let (app, user) = (owner.app(), owner.user());
