@@ -18,6 +18,7 @@ mod clock;
 pub mod clusters;
 mod contexts;
 mod data_dir;
+mod durations;
 mod dynamic;
 mod embedding_model;
 mod failure;

@@ -6,19 +6,22 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use tokio_postgres::NoTls;
 
-use crate::{Certificate, clusters, eventually_some, recollect};
+use crate::{Certificate, SOON, clusters, eventually_some, recollect};
 
 const OWNER: &str = "recollect_owner";
 const DATABASE: &str = "memories";
 const PASSWORD: &str = "correct horse";
 /// The directory of the cluster's owner, in the one of the test.
 const HOME: &str = "cluster";
+/// What Postgres logs, in the directory of the test.
+const LOG: &str = "postgres.log";
 
 /// A running cluster. It ends when this is dropped or the test process ends.
 pub struct Cluster {
@@ -51,7 +54,7 @@ impl Cluster {
     async fn copy_of(template: &Path, env: Vec<(String, String)>) -> Self {
         let dir = cluster_dir();
         clusters::copy(&template.join(HOME), &dir.path().join(HOME));
-        let cluster = Self::run_in(dir, env);
+        let mut cluster = Self::run_in(dir, env);
         cluster.answers().await;
         cluster
     }
@@ -79,7 +82,7 @@ impl Cluster {
             .output()
             .unwrap();
         assert!(made.status.success(), "initdb: {made:?}");
-        let cluster = Self::run_in(dir, Vec::new());
+        let mut cluster = Self::run_in(dir, Vec::new());
         cluster.make_database().await;
         cluster
     }
@@ -223,15 +226,22 @@ impl Cluster {
     }
 
     /// Waits until Postgres answers; the superuser's connection.
-    async fn answers(&self) -> tokio_postgres::Client {
+    ///
+    /// # Panics
+    /// If Postgres ends instead; the message is what it has logged.
+    async fn answers(&mut self) -> tokio_postgres::Client {
         let url = self.url_of("postgres", "postgres");
-        eventually_some("Postgres answers", Duration::from_secs(30), async || {
+        eventually_some("Postgres answers", SOON, async || {
+            if let Some(status) = self.guard.try_wait().unwrap() {
+                let log = fs::read_to_string(self.dir.path().join(LOG)).unwrap();
+                panic!("Postgres ended with {status}: {log}");
+            }
             connect(&url).await.ok()
         })
         .await
     }
 
-    async fn make_database(&self) {
+    async fn make_database(&mut self) {
         let client = self.answers().await;
         for statement in [
             format!("CREATE ROLE {OWNER} LOGIN CREATEROLE PASSWORD '{PASSWORD}'"),
@@ -293,7 +303,7 @@ fn run(dir: &Path, port: u16, env: &[(String, String)]) -> Child {
         .envs(env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
-        .stderr(fs::File::create(dir.join("postgres.log")).unwrap())
+        .stderr(fs::File::create(dir.join(LOG)).unwrap())
         .spawn()
         .unwrap()
 }
@@ -349,7 +359,19 @@ pub(crate) fn bin_dir() -> PathBuf {
         .expect("Postgres is not installed; scripts/setup says how")
 }
 
+/// A port for one cluster of this process, below those that the system hands to
+/// connections and to servers that ask for any: another program could take one of those
+/// before Postgres listens.
 fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    const FIRST: u32 = 20_000;
+    const PORTS: u32 = 12_000;
+    loop {
+        // Test programs that run side by side begin at different ports.
+        let offset = std::process::id() * 97 + TRIED.fetch_add(1, Ordering::Relaxed);
+        let port = u16::try_from(FIRST + offset % PORTS).unwrap();
+        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }

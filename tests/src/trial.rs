@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::features::{self, Ending};
 use crate::skipped::Skipped;
-use crate::{BULK, PLAIN, SHARED, clusters, row_of, scratch, slots};
+use crate::{BULK, PLAIN, SHARED, clusters, durations, row_of, scratch, slots};
 
 /// A test that takes longer has failed. Time spent waiting for a slot for a server
 /// does not count.
@@ -144,9 +144,9 @@ impl Registered {
             .build()
             .unwrap();
         slots::allow(self.own_server);
+        let start = Instant::now();
         let completion = runtime.block_on(async {
             let mut test = (self.test)();
-            let start = Instant::now();
             loop {
                 let end = start + TIME_LIMIT + slots::waited();
                 match timeout_at(end, &mut test).await {
@@ -157,6 +157,7 @@ impl Registered {
                 }
             }
         });
+        durations::note(self.name, start.elapsed().saturating_sub(slots::waited()));
         assert!(
             !self.own_server || slots::taken() || matches!(completion, Completion::Ignored { .. }),
             "the test starts no server: mark it with #[apply(trial)]"
@@ -212,6 +213,7 @@ pub fn run_trials() -> ExitCode {
         }
     }
     clusters::remove_all();
+    println!("{}", durations::slowest());
     if table {
         let (report, unproved) = features::report_of_run();
         println!("{report}");
