@@ -31,6 +31,7 @@ const LEVELS: [&[&str]; 20] = [
         "memory-objects",
         "memory-outbound",
         "memory-postgres",
+        "memory-redact",
         "memory-text",
     ],
     &["memory-database"],

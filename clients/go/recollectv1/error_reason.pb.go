@@ -174,6 +174,10 @@ const (
 	// to other apps or users, or the call is about the whole tenant. Metadata: `field`, if a
 	// field names the app or the user.
 	ErrorReason_ERROR_REASON_OUT_OF_BOUNDS ErrorReason = 41
+	// ERROR_REASON_TEXT_REFUSED (INVALID_ARGUMENT): texts of the request have secrets or
+	// personal data, which the app's policy refuses. google.rpc.BadRequest names the fields
+	// and what was found in them. Send the request without it.
+	ErrorReason_ERROR_REASON_TEXT_REFUSED ErrorReason = 42
 )
 
 // Enum value maps for ErrorReason.
@@ -221,6 +225,7 @@ var (
 		39: "ERROR_REASON_EXTRACTION_OFF",
 		40: "ERROR_REASON_RECORD_DIFFERS",
 		41: "ERROR_REASON_OUT_OF_BOUNDS",
+		42: "ERROR_REASON_TEXT_REFUSED",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":              0,
@@ -265,6 +270,7 @@ var (
 		"ERROR_REASON_EXTRACTION_OFF":           39,
 		"ERROR_REASON_RECORD_DIFFERS":           40,
 		"ERROR_REASON_OUT_OF_BOUNDS":            41,
+		"ERROR_REASON_TEXT_REFUSED":             42,
 	}
 )
 
@@ -299,7 +305,7 @@ var File_recollect_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\xdd\v\n" +
+	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\xfc\v\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12!\n" +
@@ -343,7 +349,8 @@ const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"%ERROR_REASON_CHECKPOINT_VALUES_DIFFER\x10&\x12\x1f\n" +
 	"\x1bERROR_REASON_EXTRACTION_OFF\x10'\x12\x1f\n" +
 	"\x1bERROR_REASON_RECORD_DIFFERS\x10(\x12\x1e\n" +
-	"\x1aERROR_REASON_OUT_OF_BOUNDS\x10)B\x9b\x01\n" +
+	"\x1aERROR_REASON_OUT_OF_BOUNDS\x10)\x12\x1d\n" +
+	"\x19ERROR_REASON_TEXT_REFUSED\x10*B\x9b\x01\n" +
 	"\x10dev.recollect.v1B\x10ErrorReasonProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
 var (

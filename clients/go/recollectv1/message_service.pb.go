@@ -1238,9 +1238,11 @@ type ImportedMessages struct {
 	Revision string `protobuf:"bytes,4,opt,name=revision,proto3" json:"revision,omitempty"`
 	// replayed is true if the request_id, or each message by its external_id, was
 	// known and nothing new was stored.
-	Replayed      bool `protobuf:"varint,5,opt,name=replayed,proto3" json:"replayed,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Replayed bool `protobuf:"varint,5,opt,name=replayed,proto3" json:"replayed,omitempty"`
+	// redaction_count is the number of places that the app's policy replaced in texts.
+	RedactionCount int32 `protobuf:"varint,6,opt,name=redaction_count,json=redactionCount,proto3" json:"redaction_count,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ImportedMessages) Reset() {
@@ -1306,6 +1308,13 @@ func (x *ImportedMessages) GetReplayed() bool {
 		return x.Replayed
 	}
 	return false
+}
+
+func (x *ImportedMessages) GetRedactionCount() int32 {
+	if x != nil {
+		return x.RedactionCount
+	}
+	return 0
 }
 
 var File_recollect_v1_message_service_proto protoreflect.FileDescriptor
@@ -1403,13 +1412,14 @@ const file_recollect_v1_message_service_proto_rawDesc = "" +
 	"\bposition\x18\x01 \x01(\x03R\bposition\x12<\n" +
 	"\bimported\x18\x02 \x01(\v2\x1e.recollect.v1.ImportedMessagesH\x00R\bimported\x121\n" +
 	"\x05error\x18\x03 \x01(\v2\x19.recollect.v1.ImportErrorH\x00R\x05errorB\t\n" +
-	"\aoutcome\"\xa9\x01\n" +
+	"\aoutcome\"\xd2\x01\n" +
 	"\x10ImportedMessages\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12#\n" +
 	"\rmessage_count\x18\x02 \x01(\x05R\fmessageCount\x12\x1b\n" +
 	"\tfirst_seq\x18\x03 \x01(\x03R\bfirstSeq\x12\x1a\n" +
 	"\brevision\x18\x04 \x01(\tR\brevision\x12\x1a\n" +
-	"\breplayed\x18\x05 \x01(\bR\breplayed2\x8f\x05\n" +
+	"\breplayed\x18\x05 \x01(\bR\breplayed\x12'\n" +
+	"\x0fredaction_count\x18\x06 \x01(\x05R\x0eredactionCount2\x8f\x05\n" +
 	"\x0eMessageService\x12[\n" +
 	"\x0eAppendMessages\x12#.recollect.v1.AppendMessagesRequest\x1a$.recollect.v1.AppendMessagesResponse\x12T\n" +
 	"\n" +

@@ -366,6 +366,132 @@ func (ImageDetail) EnumDescriptor() ([]byte, []int) {
 	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{4}
 }
 
+// Redaction selects what happens to secrets and personal data in the texts of requests,
+// before they are stored, embedded or searched for. docs/redaction.md says which texts
+// are looked at, and what is found.
+type Redaction int32
+
+const (
+	// REDACTION_UNSPECIFIED takes the value of the next level, and finally REDACTION_OFF.
+	Redaction_REDACTION_UNSPECIFIED Redaction = 0
+	// REDACTION_OFF takes texts as they are.
+	Redaction_REDACTION_OFF Redaction = 1
+	// REDACTION_REPLACE replaces what is found by its name, such as
+	// `[REDACTED:openai-key]`. The call's response metadata `recollect-redacted` counts
+	// what was replaced, as in `email=2, openai-key=1`.
+	Redaction_REDACTION_REPLACE Redaction = 2
+	// REDACTION_REFUSE refuses the call with INVALID_ARGUMENT and the reason TEXT_REFUSED,
+	// which name the fields and what was found in them.
+	Redaction_REDACTION_REFUSE Redaction = 3
+)
+
+// Enum value maps for Redaction.
+var (
+	Redaction_name = map[int32]string{
+		0: "REDACTION_UNSPECIFIED",
+		1: "REDACTION_OFF",
+		2: "REDACTION_REPLACE",
+		3: "REDACTION_REFUSE",
+	}
+	Redaction_value = map[string]int32{
+		"REDACTION_UNSPECIFIED": 0,
+		"REDACTION_OFF":         1,
+		"REDACTION_REPLACE":     2,
+		"REDACTION_REFUSE":      3,
+	}
+)
+
+func (x Redaction) Enum() *Redaction {
+	p := new(Redaction)
+	*p = x
+	return p
+}
+
+func (x Redaction) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Redaction) Descriptor() protoreflect.EnumDescriptor {
+	return file_recollect_v1_policy_proto_enumTypes[5].Descriptor()
+}
+
+func (Redaction) Type() protoreflect.EnumType {
+	return &file_recollect_v1_policy_proto_enumTypes[5]
+}
+
+func (x Redaction) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Redaction.Descriptor instead.
+func (Redaction) EnumDescriptor() ([]byte, []int) {
+	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{5}
+}
+
+// SensitiveKind is a kind of secrets or personal data.
+type SensitiveKind int32
+
+const (
+	// SENSITIVE_KIND_UNSPECIFIED is not allowed.
+	SensitiveKind_SENSITIVE_KIND_UNSPECIFIED SensitiveKind = 0
+	// SENSITIVE_KIND_SECRET is a key or token of a known provider, a private key, a
+	// password in a URL, or a random value that is assigned to a password, key or token.
+	SensitiveKind_SENSITIVE_KIND_SECRET SensitiveKind = 1
+	// SENSITIVE_KIND_CARD is the number of a payment card or a bank account (IBAN), with
+	// valid check digits.
+	SensitiveKind_SENSITIVE_KIND_CARD SensitiveKind = 2
+	// SENSITIVE_KIND_EMAIL is an e-mail address.
+	SensitiveKind_SENSITIVE_KIND_EMAIL SensitiveKind = 3
+	// SENSITIVE_KIND_PHONE is a telephone number with its country code, in the North
+	// American form, or behind a word such as "phone".
+	SensitiveKind_SENSITIVE_KIND_PHONE SensitiveKind = 4
+)
+
+// Enum value maps for SensitiveKind.
+var (
+	SensitiveKind_name = map[int32]string{
+		0: "SENSITIVE_KIND_UNSPECIFIED",
+		1: "SENSITIVE_KIND_SECRET",
+		2: "SENSITIVE_KIND_CARD",
+		3: "SENSITIVE_KIND_EMAIL",
+		4: "SENSITIVE_KIND_PHONE",
+	}
+	SensitiveKind_value = map[string]int32{
+		"SENSITIVE_KIND_UNSPECIFIED": 0,
+		"SENSITIVE_KIND_SECRET":      1,
+		"SENSITIVE_KIND_CARD":        2,
+		"SENSITIVE_KIND_EMAIL":       3,
+		"SENSITIVE_KIND_PHONE":       4,
+	}
+)
+
+func (x SensitiveKind) Enum() *SensitiveKind {
+	p := new(SensitiveKind)
+	*p = x
+	return p
+}
+
+func (x SensitiveKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SensitiveKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_recollect_v1_policy_proto_enumTypes[6].Descriptor()
+}
+
+func (SensitiveKind) Type() protoreflect.EnumType {
+	return &file_recollect_v1_policy_proto_enumTypes[6]
+}
+
+func (x SensitiveKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SensitiveKind.Descriptor instead.
+func (SensitiveKind) EnumDescriptor() ([]byte, []int) {
+	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{6}
+}
+
 // PolicyLevel is the level that a value of a policy comes from.
 type PolicyLevel int32
 
@@ -416,11 +542,11 @@ func (x PolicyLevel) String() string {
 }
 
 func (PolicyLevel) Descriptor() protoreflect.EnumDescriptor {
-	return file_recollect_v1_policy_proto_enumTypes[5].Descriptor()
+	return file_recollect_v1_policy_proto_enumTypes[7].Descriptor()
 }
 
 func (PolicyLevel) Type() protoreflect.EnumType {
-	return &file_recollect_v1_policy_proto_enumTypes[5]
+	return &file_recollect_v1_policy_proto_enumTypes[7]
 }
 
 func (x PolicyLevel) Number() protoreflect.EnumNumber {
@@ -429,7 +555,7 @@ func (x PolicyLevel) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PolicyLevel.Descriptor instead.
 func (PolicyLevel) EnumDescriptor() ([]byte, []int) {
-	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{5}
+	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
 // MemoryPolicy configures the memory of an app, a thread or one request. An unset field
@@ -552,6 +678,14 @@ type MemoryPolicy struct {
 	// to 10,000,000. Default: by mode, a part of the model's window; see
 	// docs/memory/window.md.
 	ContextTokens *int32 `protobuf:"varint,33,opt,name=context_tokens,json=contextTokens,proto3,oneof" json:"context_tokens,omitempty"`
+	// redaction replaces or refuses secrets and personal data. Only valid in an app's
+	// policy. It applies within five seconds, in every server process.
+	// Default: REDACTION_OFF.
+	Redaction Redaction `protobuf:"varint,34,opt,name=redaction,proto3,enum=recollect.v1.Redaction" json:"redaction,omitempty"`
+	// redacted_kinds are the kinds that redaction looks for. Only valid in an app's
+	// policy. Empty: the value of the next level. Default: SENSITIVE_KIND_SECRET and
+	// SENSITIVE_KIND_CARD.
+	RedactedKinds []SensitiveKind `protobuf:"varint,35,rep,packed,name=redacted_kinds,json=redactedKinds,proto3,enum=recollect.v1.SensitiveKind" json:"redacted_kinds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -817,6 +951,20 @@ func (x *MemoryPolicy) GetContextTokens() int32 {
 	return 0
 }
 
+func (x *MemoryPolicy) GetRedaction() Redaction {
+	if x != nil {
+		return x.Redaction
+	}
+	return Redaction_REDACTION_UNSPECIFIED
+}
+
+func (x *MemoryPolicy) GetRedactedKinds() []SensitiveKind {
+	if x != nil {
+		return x.RedactedKinds
+	}
+	return nil
+}
+
 // AppPolicy is the policy of one app.
 type AppPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1007,7 +1155,7 @@ var File_recollect_v1_policy_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_policy_proto_rawDesc = "" +
 	"\n" +
-	"\x19recollect/v1/policy.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\"\xb9\x10\n" +
+	"\x19recollect/v1/policy.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\"\xb4\x11\n" +
 	"\fMemoryPolicy\x12,\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x18.recollect.v1.MemoryModeR\x04mode\x12*\n" +
 	"\x0ewindow_enabled\x18\x02 \x01(\bH\x00R\rwindowEnabled\x88\x01\x01\x12$\n" +
@@ -1048,7 +1196,9 @@ const file_recollect_v1_policy_proto_rawDesc = "" +
 	"\fimage_detail\x18\x1e \x01(\x0e2\x19.recollect.v1.ImageDetailR\vimageDetail\x125\n" +
 	"\x14flow_session_default\x18\x1f \x01(\bH\x14R\x12flowSessionDefault\x88\x01\x01\x12&\n" +
 	"\fmemory_space\x18  \x01(\tH\x15R\vmemorySpace\x88\x01\x01\x12*\n" +
-	"\x0econtext_tokens\x18! \x01(\x05H\x16R\rcontextTokens\x88\x01\x01B\x11\n" +
+	"\x0econtext_tokens\x18! \x01(\x05H\x16R\rcontextTokens\x88\x01\x01\x125\n" +
+	"\tredaction\x18\" \x01(\x0e2\x17.recollect.v1.RedactionR\tredaction\x12B\n" +
+	"\x0eredacted_kinds\x18# \x03(\x0e2\x1b.recollect.v1.SensitiveKindR\rredactedKindsB\x11\n" +
 	"\x0f_window_enabledB\x0e\n" +
 	"\f_window_sizeB\x10\n" +
 	"\x0e_recent_windowB\b\n" +
@@ -1118,7 +1268,18 @@ const file_recollect_v1_policy_proto_rawDesc = "" +
 	"\x18IMAGE_DETAIL_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11IMAGE_DETAIL_AUTO\x10\x01\x12\x14\n" +
 	"\x10IMAGE_DETAIL_LOW\x10\x02\x12\x15\n" +
-	"\x11IMAGE_DETAIL_HIGH\x10\x03*\xa7\x01\n" +
+	"\x11IMAGE_DETAIL_HIGH\x10\x03*f\n" +
+	"\tRedaction\x12\x19\n" +
+	"\x15REDACTION_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rREDACTION_OFF\x10\x01\x12\x15\n" +
+	"\x11REDACTION_REPLACE\x10\x02\x12\x14\n" +
+	"\x10REDACTION_REFUSE\x10\x03*\x97\x01\n" +
+	"\rSensitiveKind\x12\x1e\n" +
+	"\x1aSENSITIVE_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15SENSITIVE_KIND_SECRET\x10\x01\x12\x17\n" +
+	"\x13SENSITIVE_KIND_CARD\x10\x02\x12\x18\n" +
+	"\x14SENSITIVE_KIND_EMAIL\x10\x03\x12\x18\n" +
+	"\x14SENSITIVE_KIND_PHONE\x10\x04*\xa7\x01\n" +
 	"\vPolicyLevel\x12\x1c\n" +
 	"\x18POLICY_LEVEL_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14POLICY_LEVEL_DEFAULT\x10\x01\x12\x14\n" +
@@ -1140,7 +1301,7 @@ func file_recollect_v1_policy_proto_rawDescGZIP() []byte {
 	return file_recollect_v1_policy_proto_rawDescData
 }
 
-var file_recollect_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_recollect_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
 var file_recollect_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_recollect_v1_policy_proto_goTypes = []any{
 	(MemoryMode)(0),               // 0: recollect.v1.MemoryMode
@@ -1148,36 +1309,40 @@ var file_recollect_v1_policy_proto_goTypes = []any{
 	(ExtractionStrategy)(0),       // 2: recollect.v1.ExtractionStrategy
 	(FileDelivery)(0),             // 3: recollect.v1.FileDelivery
 	(ImageDetail)(0),              // 4: recollect.v1.ImageDetail
-	(PolicyLevel)(0),              // 5: recollect.v1.PolicyLevel
-	(*MemoryPolicy)(nil),          // 6: recollect.v1.MemoryPolicy
-	(*AppPolicy)(nil),             // 7: recollect.v1.AppPolicy
-	(*PolicyOrigin)(nil),          // 8: recollect.v1.PolicyOrigin
-	(*EffectivePolicy)(nil),       // 9: recollect.v1.EffectivePolicy
-	(*durationpb.Duration)(nil),   // 10: google.protobuf.Duration
-	(FileType)(0),                 // 11: recollect.v1.FileType
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(Redaction)(0),                // 5: recollect.v1.Redaction
+	(SensitiveKind)(0),            // 6: recollect.v1.SensitiveKind
+	(PolicyLevel)(0),              // 7: recollect.v1.PolicyLevel
+	(*MemoryPolicy)(nil),          // 8: recollect.v1.MemoryPolicy
+	(*AppPolicy)(nil),             // 9: recollect.v1.AppPolicy
+	(*PolicyOrigin)(nil),          // 10: recollect.v1.PolicyOrigin
+	(*EffectivePolicy)(nil),       // 11: recollect.v1.EffectivePolicy
+	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
+	(FileType)(0),                 // 13: recollect.v1.FileType
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
 }
 var file_recollect_v1_policy_proto_depIdxs = []int32{
 	0,  // 0: recollect.v1.MemoryPolicy.mode:type_name -> recollect.v1.MemoryMode
 	1,  // 1: recollect.v1.MemoryPolicy.scope:type_name -> recollect.v1.RecallScope
 	2,  // 2: recollect.v1.MemoryPolicy.extraction:type_name -> recollect.v1.ExtractionStrategy
-	10, // 3: recollect.v1.MemoryPolicy.ttl:type_name -> google.protobuf.Duration
-	10, // 4: recollect.v1.MemoryPolicy.node_ttl:type_name -> google.protobuf.Duration
-	10, // 5: recollect.v1.MemoryPolicy.memory_max_age:type_name -> google.protobuf.Duration
-	10, // 6: recollect.v1.MemoryPolicy.memory_max_inactivity:type_name -> google.protobuf.Duration
+	12, // 3: recollect.v1.MemoryPolicy.ttl:type_name -> google.protobuf.Duration
+	12, // 4: recollect.v1.MemoryPolicy.node_ttl:type_name -> google.protobuf.Duration
+	12, // 5: recollect.v1.MemoryPolicy.memory_max_age:type_name -> google.protobuf.Duration
+	12, // 6: recollect.v1.MemoryPolicy.memory_max_inactivity:type_name -> google.protobuf.Duration
 	3,  // 7: recollect.v1.MemoryPolicy.file_delivery:type_name -> recollect.v1.FileDelivery
-	11, // 8: recollect.v1.MemoryPolicy.file_types:type_name -> recollect.v1.FileType
+	13, // 8: recollect.v1.MemoryPolicy.file_types:type_name -> recollect.v1.FileType
 	4,  // 9: recollect.v1.MemoryPolicy.image_detail:type_name -> recollect.v1.ImageDetail
-	6,  // 10: recollect.v1.AppPolicy.policy:type_name -> recollect.v1.MemoryPolicy
-	12, // 11: recollect.v1.AppPolicy.update_time:type_name -> google.protobuf.Timestamp
-	5,  // 12: recollect.v1.PolicyOrigin.level:type_name -> recollect.v1.PolicyLevel
-	6,  // 13: recollect.v1.EffectivePolicy.policy:type_name -> recollect.v1.MemoryPolicy
-	8,  // 14: recollect.v1.EffectivePolicy.origins:type_name -> recollect.v1.PolicyOrigin
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	5,  // 10: recollect.v1.MemoryPolicy.redaction:type_name -> recollect.v1.Redaction
+	6,  // 11: recollect.v1.MemoryPolicy.redacted_kinds:type_name -> recollect.v1.SensitiveKind
+	8,  // 12: recollect.v1.AppPolicy.policy:type_name -> recollect.v1.MemoryPolicy
+	14, // 13: recollect.v1.AppPolicy.update_time:type_name -> google.protobuf.Timestamp
+	7,  // 14: recollect.v1.PolicyOrigin.level:type_name -> recollect.v1.PolicyLevel
+	8,  // 15: recollect.v1.EffectivePolicy.policy:type_name -> recollect.v1.MemoryPolicy
+	10, // 16: recollect.v1.EffectivePolicy.origins:type_name -> recollect.v1.PolicyOrigin
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_policy_proto_init() }
@@ -1192,7 +1357,7 @@ func file_recollect_v1_policy_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_policy_proto_rawDesc), len(file_recollect_v1_policy_proto_rawDesc)),
-			NumEnums:      6,
+			NumEnums:      8,
 			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,

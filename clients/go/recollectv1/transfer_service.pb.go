@@ -1349,9 +1349,11 @@ type ImportSummary struct {
 	MissingSourceCount int64 `protobuf:"varint,6,opt,name=missing_source_count,json=missingSourceCount,proto3" json:"missing_source_count,omitempty"`
 	// merged_count is the number of memories that were merged: a valid memory of the user
 	// has the text under another id, and stays as it is.
-	MergedCount   int64 `protobuf:"varint,7,opt,name=merged_count,json=mergedCount,proto3" json:"merged_count,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MergedCount int64 `protobuf:"varint,7,opt,name=merged_count,json=mergedCount,proto3" json:"merged_count,omitempty"`
+	// redaction_count is the number of places that the policies of apps replaced in texts.
+	RedactionCount int64 `protobuf:"varint,8,opt,name=redaction_count,json=redactionCount,proto3" json:"redaction_count,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ImportSummary) Reset() {
@@ -1429,6 +1431,13 @@ func (x *ImportSummary) GetMissingSourceCount() int64 {
 func (x *ImportSummary) GetMergedCount() int64 {
 	if x != nil {
 		return x.MergedCount
+	}
+	return 0
+}
+
+func (x *ImportSummary) GetRedactionCount() int64 {
+	if x != nil {
+		return x.RedactionCount
 	}
 	return 0
 }
@@ -1533,7 +1542,7 @@ const file_recollect_v1_transfer_service_proto_rawDesc = "" +
 	"\x10checkpoint_count\x18\t \x01(\x03R\x0fcheckpointCount\x12!\n" +
 	"\fmemory_count\x18\n" +
 	" \x01(\x03R\vmemoryCount\x12%\n" +
-	"\x0edocument_count\x18\v \x01(\x03R\rdocumentCount\"\xd1\x02\n" +
+	"\x0edocument_count\x18\v \x01(\x03R\rdocumentCount\"\xfa\x02\n" +
 	"\rImportSummary\x122\n" +
 	"\x06stored\x18\x01 \x01(\v2\x1a.recollect.v1.RecordCountsR\x06stored\x120\n" +
 	"\x05known\x18\x02 \x01(\v2\x1a.recollect.v1.RecordCountsR\x05known\x12#\n" +
@@ -1541,7 +1550,8 @@ const file_recollect_v1_transfer_service_proto_rawDesc = "" +
 	"\fcompleteness\x18\x04 \x01(\x0e2 .recollect.v1.ExportCompletenessR\fcompleteness\x12\x1a\n" +
 	"\bchecksum\x18\x05 \x01(\tR\bchecksum\x120\n" +
 	"\x14missing_source_count\x18\x06 \x01(\x03R\x12missingSourceCount\x12!\n" +
-	"\fmerged_count\x18\a \x01(\x03R\vmergedCount*\xa2\x01\n" +
+	"\fmerged_count\x18\a \x01(\x03R\vmergedCount\x12'\n" +
+	"\x0fredaction_count\x18\b \x01(\x03R\x0eredactionCount*\xa2\x01\n" +
 	"\x12ExportCompleteness\x12#\n" +
 	"\x1fEXPORT_COMPLETENESS_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cEXPORT_COMPLETENESS_COMPLETE\x10\x01\x12!\n" +

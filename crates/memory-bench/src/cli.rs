@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{Failure, Target, behind, fair, importing, load, quality, scale};
+use crate::{Failure, Target, behind, fair, importing, load, quality, redact, scale};
 
 /// Measures a running Recollect over gRPC.
 #[derive(Parser)]
@@ -29,6 +29,8 @@ enum Command {
     Behind(behind::Options),
     /// Measure what one tenant notices of another's import, on a service of its own.
     Fair(fair::Options),
+    /// Measure what redaction finds in texts without secrets, and what it costs.
+    Redact(redact::Options),
     /// Import conversations in the LoCoMo or REALTALK format into the service of --addr.
     Import(importing::Options),
 }
@@ -50,6 +52,7 @@ impl Cli {
             Command::Quality(options) => quality::run(&target, &options, json).await,
             Command::Behind(options) => behind::run(&target, &options, json).await,
             Command::Fair(options) => fair::run(&target, &options, json).await,
+            Command::Redact(options) => redact::run(&target, &options, json).await,
             Command::Import(options) => importing::run(&target, &options, json).await,
         }
     }

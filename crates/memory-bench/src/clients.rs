@@ -6,7 +6,8 @@ use memory_contract::proto::{
     memory_service_client::MemoryServiceClient, message_service_client::MessageServiceClient,
     node_memory_service_client::NodeMemoryServiceClient,
     observation_service_client::ObservationServiceClient,
-    recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
+    policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
+    thread_service_client::ThreadServiceClient,
 };
 use prost_types::FieldMask;
 use tonic::{
@@ -33,6 +34,8 @@ pub struct Clients {
     /// Long-term memories.
     pub memories: MemoryServiceClient<Authorized>,
     pub nodes: NodeMemoryServiceClient<Authorized>,
+    /// Policies of apps.
+    pub policies: PolicyServiceClient<Authorized>,
     /// Administration.
     pub admin: AdminServiceClient<Authorized>,
 }
@@ -48,6 +51,7 @@ impl Clients {
             observations: ObservationServiceClient::with_interceptor(channel.clone(), key.clone()),
             memories: MemoryServiceClient::with_interceptor(channel.clone(), key.clone()),
             nodes: NodeMemoryServiceClient::with_interceptor(channel.clone(), key.clone()),
+            policies: PolicyServiceClient::with_interceptor(channel.clone(), key.clone()),
             admin: AdminServiceClient::with_interceptor(channel, key.clone()),
         }
     }

@@ -24,6 +24,7 @@ pub mod progress;
 mod quality;
 mod questions;
 pub mod random;
+mod redact;
 mod scale;
 mod service;
 mod stats;

@@ -125,6 +125,8 @@ mod tests {
             ("image_detail", "low"),
             ("flow_session_default", "true"),
             ("context_tokens", "64000"),
+            ("redaction", "refuse"),
+            ("redacted_kinds", "[email, phone]"),
         ];
         for (name, value) in values {
             let policy = load(&name.to_uppercase(), value).unwrap();

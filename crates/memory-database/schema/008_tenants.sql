@@ -18,6 +18,8 @@ CREATE TABLE recollect.app_policies (
 CREATE INDEX app_policies_by_ordinal ON recollect.app_policies (tenant_id, ordinal);
 CREATE INDEX app_policies_by_space ON recollect.app_policies (tenant_id, memory_space, ordinal)
     WHERE memory_space IS NOT NULL;
+CREATE INDEX app_policies_that_redact ON recollect.app_policies (tenant_id)
+    WHERE policy ? 'redaction' OR policy ? 'redacted_kinds';
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.app_policies TO recollect_service;
 

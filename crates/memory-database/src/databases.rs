@@ -8,7 +8,7 @@ use memory_objects::Objects;
 use memory_postgres::{Database, Group, Pool, Role, StoreConfig, query};
 
 use crate::{
-    EphemeralConfig, MemoryError, StoreError, migrate,
+    EphemeralConfig, MemoryError, RedactingTenants, StoreError, migrate,
     rows::{column, only},
 };
 
@@ -31,6 +31,8 @@ pub struct Databases {
     pub remembers: bool,
     /// The policy that the server sets for all apps.
     pub policy: Arc<MemoryPolicy>,
+    /// Which tenants have redacting apps.
+    pub redacting: RedactingTenants,
     /// The index's collection that this process searches; `None`: the serving one.
     pub searched: Option<String>,
 }
@@ -60,6 +62,7 @@ impl Databases {
             remembers: true,
             searched: None,
             policy: config.policy.clone(),
+            redacting: RedactingTenants::default(),
             appends: Group::new(&pool),
             pool,
             main,

@@ -5,6 +5,7 @@ mod config;
 mod databases;
 mod error;
 mod migrate;
+mod redacting;
 mod scope;
 mod session;
 mod transaction;
@@ -26,6 +27,7 @@ pub use error::{
 pub use memory_postgres::Caller;
 pub use migrate::{MigrationReport, migrate, schema_version};
 pub use page::Page;
+pub use redacting::RedactingTenants;
 pub use scope::{Bounds, Scope, Space};
 pub use session::session_digest;
 pub use transaction::{Transaction, read_transaction};

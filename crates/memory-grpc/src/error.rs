@@ -21,6 +21,9 @@ pub enum ApiError {
     /// The request has invalid fields.
     #[error("the request has wrong fields")]
     Invalid(#[from] InvalidFields),
+    /// Texts of the request have what the app's policy refuses.
+    #[error("the request has secrets or personal data")]
+    TextRefused(InvalidFields),
     /// A context could not be built.
     #[error(transparent)]
     Context(#[from] ContextError),
@@ -155,6 +158,7 @@ impl ApiError {
             | Self::QuotaExceeded { .. }
             | Self::Stopping => true,
             Self::Invalid(_)
+            | Self::TextRefused(_)
             | Self::MessageNotFound { .. }
             | Self::Unauthenticated
             | Self::PermissionDenied { .. }

@@ -47,7 +47,7 @@ use crate::config::{AuthConfig, ServerConfig};
 use crate::connections::Acceptor;
 use crate::layers::{
     Auth, Bounds, CatchPanic, Concurrency, Deadlines, FirstRequest, Gate, Methods, Observe, Rates,
-    RecordRefusals, Repair, Unread, Wrap,
+    RecordRefusals, Redact, Repair, Unread, Wrap,
 };
 use crate::refusals::RefusalLog;
 use crate::services::{Admin, Keys, SecretStore};
@@ -194,7 +194,12 @@ impl Server {
             .layer(Wrap(auth_layer))
             .layer(Wrap(Rates::new(methods.clone(), &config)))
             .layer(Wrap(Concurrency::new(methods.clone(), &config, background)))
-            .layer(Wrap(Bounds::new(methods, store.clone(), MESSAGE_BYTES)))
+            .layer(Wrap(Bounds::new(
+                methods.clone(),
+                store.clone(),
+                MESSAGE_BYTES,
+            )))
+            .layer(Wrap(Redact::new(methods, store.clone(), MESSAGE_BYTES)))
             .into_inner();
         let acceptor = Acceptor::new(&config, tls.as_ref().map(Tls::configuration));
         let server = transport::Server::builder()

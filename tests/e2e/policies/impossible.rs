@@ -146,6 +146,12 @@ fn impossible() -> Vec<(&'static str, Whose, Vec<Value>)> {
         ("image_detail", Whose::Request, choice()),
         ("flow_session_default", Whose::App, Vec::new()),
         ("memory_space", Whose::App, space),
+        ("redaction", Whose::App, choice()),
+        (
+            "redacted_kinds",
+            Whose::App,
+            vec![json!([1, 0]), json!([9])],
+        ),
     ]
 }
 
@@ -155,6 +161,8 @@ fn allowed_above(field: &str) -> Value {
         "shared_session_default" | "flow_session_default" => json!(false),
         "memory_max_count" => json!(5),
         "memory_space" => json!("desk"),
+        "redaction" => json!(1),
+        "redacted_kinds" => json!([1]),
         "memory_max_age" | "memory_max_inactivity" => json!("86400s"),
         _ => json!("60s"),
     }

@@ -2,6 +2,7 @@
 
 mod impossible;
 mod levels;
+mod redaction;
 mod stored;
 mod updating;
 mod wrong;
@@ -9,7 +10,7 @@ mod wrong;
 use memory_contract::proto::{
     AppPolicy, EffectivePolicy, ExtractionStrategy, FileDelivery, GetAppPolicyRequest,
     GetEffectivePolicyRequest, ImageDetail, MemoryMode, MemoryPolicy, PolicyLevel, RecallRequest,
-    RecallResponse, RecallScope, Thread, UpdateThreadRequest,
+    RecallResponse, RecallScope, Redaction, Thread, UpdateThreadRequest,
 };
 use recollect_tests::{Client, mask, target_thread};
 
@@ -92,6 +93,8 @@ fn defaults() -> MemoryPolicy {
         flow_session_default: Some(false),
         memory_space: None,
         context_tokens: None,
+        redaction: Redaction::Off.into(),
+        redacted_kinds: vec![1, 2],
     }
 }
 

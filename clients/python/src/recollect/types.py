@@ -88,6 +88,8 @@ class Policy(TypedDict, total=False):
     file_delivery: Literal["auto", "url", "inline", "text"] | None
     file_types: Sequence[Literal["image", "audio", "video", "document", "custom"]] | None
     image_detail: Literal["auto", "low", "high"] | None
+    redaction: Literal["off", "replace", "refuse"] | None
+    redacted_kinds: Sequence[Literal["secret", "card", "email", "phone"]] | None
 
 
 class Filter(TypedDict, total=False):

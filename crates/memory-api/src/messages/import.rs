@@ -12,7 +12,7 @@ use memory_grpc::request::{
     Fields, NamedConversation, request_id_from, streamed_conversation_from, written,
 };
 use memory_grpc::status::import_error;
-use memory_grpc::{ApiError, unreadable, until};
+use memory_grpc::{ApiError, Redactor, unreadable, until};
 use memory_index::{Background, IndexerHandle};
 use memory_store::{Append, Appended, Caller, NewThread, Store, StoreError, ThreadError};
 use tokio::time::Instant;
@@ -31,6 +31,7 @@ pub struct Import {
     pub(super) store: Store,
     pub(super) indexer: Option<IndexerHandle>,
     pub(super) quotas: StorageQuotas,
+    pub(super) redactor: Redactor,
     pub(super) caller: Caller,
     /// Room for requests that are stored, which all streams share in turn.
     pub(super) background: Background,
@@ -75,7 +76,15 @@ impl Import {
     /// # Errors
     /// Wrong fields, and those of an append.
     pub async fn take(&self, request: ImportMessagesRequest) -> Result<ImportedMessages, ApiError> {
-        self.store(parse(request).await?).await
+        let redacted =
+            self.redactor
+                .redact_message(&self.caller, None, "ImportMessagesRequest", request);
+        let (request, redacted) = redacted.await?;
+        let imported = self.store(parse(request).await?).await?;
+        Ok(ImportedMessages {
+            redaction_count: i32::try_from(redacted.count()).unwrap_or(i32::MAX),
+            ..imported
+        })
     }
 
     async fn store(&self, batch: Batch) -> Result<ImportedMessages, ApiError> {
@@ -131,6 +140,7 @@ impl Import {
             first_seq: appended.messages.first().map_or(0, |message| message.seq),
             revision: appended.revision.to_string(),
             replayed: appended.replayed,
+            redaction_count: 0,
         })
     }
 }

@@ -20,7 +20,7 @@ use memory_grpc::request::{
     Fields, NamedConversation, expected_head_from, request_id_from, required_conversation_from,
     written,
 };
-use memory_grpc::{ApiError, caller_of, remaining};
+use memory_grpc::{ApiError, Redactor, caller_of, remaining};
 use memory_index::{Background, IndexerHandle};
 use memory_store::{Append, Appended, Caller, Store, StoreError};
 use prost::Message as _;
@@ -108,6 +108,7 @@ impl Messages {
             store: self.store.clone(),
             indexer: self.indexer.clone(),
             quotas: self.quotas.clone(),
+            redactor: Redactor::new(self.store.clone()),
             caller,
             background: self.background.clone(),
         }

@@ -13,7 +13,7 @@ use crate::{
     limits,
     policy::{
         ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, PolicyChange, PolicyFields,
-        PolicyLevel, ResolvedPolicy,
+        PolicyLevel, Redaction, ResolvedPolicy, SensitiveKind,
     },
     proto,
 };
@@ -337,6 +337,58 @@ impl From<PolicyLevel> for proto::PolicyLevel {
 }
 
 /// How a value travels: an enumeration as its number, 0 where it is unset.
+fn redaction_from(field: &str, redaction: i32) -> Result<Option<Redaction>, Invalid> {
+    match proto::Redaction::try_from(redaction) {
+        Ok(proto::Redaction::Unspecified) => Ok(None),
+        Ok(proto::Redaction::Off) => Ok(Some(Redaction::Off)),
+        Ok(proto::Redaction::Replace) => Ok(Some(Redaction::Replace)),
+        Ok(proto::Redaction::Refuse) => Ok(Some(Redaction::Refuse)),
+        Err(_) => Err(Invalid::new(
+            field,
+            "must be REDACTION_OFF, _REPLACE or _REFUSE",
+        )),
+    }
+}
+
+/// Reads kinds, each once; none are `None`.
+fn redacted_kinds_from(
+    field: &str,
+    numbers: Vec<i32>,
+) -> Result<Option<Vec<SensitiveKind>>, Invalid> {
+    let mut kinds = Vec::new();
+    for number in numbers {
+        let mut all = SensitiveKind::ALL.into_iter();
+        let kind = all.find(|kind| i32::from(proto::SensitiveKind::from(*kind)) == number);
+        let problem = "must be SENSITIVE_KIND_SECRET, _CARD, _EMAIL or _PHONE";
+        let kind = kind.ok_or_else(|| Invalid::new(field, problem))?;
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    Ok((!kinds.is_empty()).then_some(kinds))
+}
+
+impl From<Redaction> for proto::Redaction {
+    fn from(redaction: Redaction) -> Self {
+        match redaction {
+            Redaction::Off => Self::Off,
+            Redaction::Replace => Self::Replace,
+            Redaction::Refuse => Self::Refuse,
+        }
+    }
+}
+
+impl From<SensitiveKind> for proto::SensitiveKind {
+    fn from(kind: SensitiveKind) -> Self {
+        match kind {
+            SensitiveKind::Secret => Self::Secret,
+            SensitiveKind::Card => Self::Card,
+            SensitiveKind::Email => Self::Email,
+            SensitiveKind::Phone => Self::Phone,
+        }
+    }
+}
+
 trait Wire<W>: Sized {
     fn wire(value: Option<Self>) -> W;
 }
@@ -380,17 +432,22 @@ wire_as_number!(
     MemoryScope as RecallScope,
     ExtractionStrategy as ExtractionStrategy,
     FileDelivery as FileDelivery,
-    ImageDetail as ImageDetail
+    ImageDetail as ImageDetail,
+    Redaction as Redaction
 );
 
-impl Wire<Vec<i32>> for Vec<FileType> {
-    fn wire(value: Option<Self>) -> Vec<i32> {
-        let kinds = value.into_iter().flatten();
-        kinds
-            .map(|kind| proto::FileType::from(kind).into())
-            .collect()
-    }
+macro_rules! wire_as_numbers {
+    ($($type:ident),*) => {$(
+        impl Wire<Vec<i32>> for Vec<$type> {
+            fn wire(value: Option<Self>) -> Vec<i32> {
+                let values = value.into_iter().flatten();
+                values.map(|value| proto::$type::from(value).into()).collect()
+            }
+        }
+    )*};
 }
+
+wire_as_numbers!(FileType, SensitiveKind);
 
 impl From<ResolvedPolicy> for proto::EffectivePolicy {
     fn from(resolved: ResolvedPolicy) -> Self {

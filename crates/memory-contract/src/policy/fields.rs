@@ -109,6 +109,12 @@ macro_rules! policy_fields {
             /// The token budget of contexts whose requests set none: 1 to 10,000,000.
             context_tokens: u32 as ContextBudget = ContextBudget::ByMode;
                 read: number(1, limits::BUDGET_TOKENS), anywhere;
+            /// What happens to secrets and personal data in texts.
+            redaction: Redaction = Redaction::default();
+                read: redaction_from, of_app;
+            /// The kinds of them that are looked for.
+            redacted_kinds: Vec<SensitiveKind> = SensitiveKind::DEFAULT.to_vec();
+                read: redacted_kinds_from, of_app;
         }
     };
 }

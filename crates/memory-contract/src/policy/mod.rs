@@ -16,7 +16,7 @@ pub(crate) use fields::policy_fields;
 pub use settings::{DurationText, PolicySettings, Setting};
 pub use values::{
     ContextBudget, ExtractionStrategy, InputWording, Instructions, Lifetime, MemoryMode,
-    MemoryScope, MinScore, PolicyLevel,
+    MemoryScope, MinScore, PolicyLevel, Redaction, SensitiveKind,
 };
 
 macro_rules! define_policies {

@@ -9,7 +9,10 @@ use crate::convert::exact_duration;
 use crate::{
     duration_text,
     file::{FileDelivery, FileType, ImageDetail},
-    policy::{ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, ResolvedPolicy},
+    policy::{
+        ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, Redaction, ResolvedPolicy,
+        SensitiveKind,
+    },
     proto,
 };
 
@@ -182,20 +185,30 @@ macro_rules! written_by_name {
     )*};
 }
 
-written_by_name!(MemoryMode, ExtractionStrategy, FileDelivery, ImageDetail);
+written_by_name!(
+    MemoryMode,
+    ExtractionStrategy,
+    FileDelivery,
+    ImageDetail,
+    Redaction
+);
 
-impl Setting for Vec<FileType> {
-    type Stated = Self;
-    type Wire = Vec<i32>;
+macro_rules! written_by_names {
+    ($($type:ident),*) => {$(
+        impl Setting for Vec<$type> {
+            type Stated = Self;
+            type Wire = Vec<i32>;
 
-    fn stated(value: Option<Self>) -> Self {
-        value.unwrap_or_default()
-    }
+            fn stated(value: Option<Self>) -> Self {
+                value.unwrap_or_default()
+            }
 
-    fn wire(stated: Self) -> Vec<i32> {
-        let kinds = stated.into_iter();
-        kinds
-            .map(|kind| proto::FileType::from(kind).into())
-            .collect()
-    }
+            fn wire(stated: Self) -> Vec<i32> {
+                let values = stated.into_iter();
+                values.map(|value| proto::$type::from(value).into()).collect()
+            }
+        }
+    )*};
 }
+
+written_by_names!(FileType, SensitiveKind);

@@ -257,3 +257,39 @@ impl From<Instructions> for Option<String> {
         }
     }
 }
+
+/// What happens to secrets and personal data in the texts of requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Redaction {
+    /// Nothing.
+    #[default]
+    Off,
+    /// They are replaced by their names.
+    Replace,
+    /// The request is refused.
+    Refuse,
+}
+
+/// A kind of secrets or personal data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SensitiveKind {
+    /// A secret: a key or token of a known provider, a private key, a JSON Web Token, a password in
+    /// a URL, or a random value that is assigned to a password, key or token.
+    Secret,
+    /// The number of a payment card or a bank account (IBAN), with valid check digits.
+    Card,
+    /// An e-mail address.
+    Email,
+    /// A telephone number with its country code, in the North American form, or behind a word such
+    /// as "phone".
+    Phone,
+}
+
+impl SensitiveKind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::Secret, Self::Card, Self::Email, Self::Phone];
+    /// The kinds that are looked for unless a policy says otherwise.
+    pub const DEFAULT: [Self; 2] = [Self::Secret, Self::Card];
+}

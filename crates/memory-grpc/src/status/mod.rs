@@ -103,6 +103,10 @@ impl From<ApiError> for Answer {
         let retryable = error.retryable();
         let answer = match error {
             ApiError::Invalid(InvalidFields(violations)) => Self::invalid(violations),
+            ApiError::TextRefused(InvalidFields(violations)) => Self {
+                reason: ErrorReason::TextRefused,
+                ..Self::invalid(violations)
+            },
             ApiError::Context(error) => Self::context(error),
             ApiError::Store(error) => Self::store(error),
             ApiError::Recall(error) => Self::recall(error),

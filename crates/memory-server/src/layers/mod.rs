@@ -1,6 +1,6 @@
 //! The layers of every call, inside of the translation of HTTP and of MCP, from the outside in: metrics and traces, the record of
 //! refused changes, errors of the transport, panics, the deadline, authentication, the
-//! rate and concurrency limits, and the bounds of the caller. The deadline is outside the limits, because an answer that
+//! rate and concurrency limits, the bounds of the caller, and redaction. The deadline is outside the limits, because an answer that
 //! it ends has to release its permit; authentication is, because calls without a valid key
 //! must not use up what others may use.
 
@@ -15,11 +15,13 @@ mod ending;
 mod first_request;
 mod gate;
 mod key;
+mod message;
 mod methods;
 mod observe;
 mod panic;
 mod rate;
 mod record_refusals;
+mod redact;
 mod repair;
 mod scopes;
 mod unread;
@@ -36,6 +38,7 @@ pub(crate) use observe::{Observe, describe_metrics};
 pub(crate) use panic::CatchPanic;
 pub(crate) use rate::Rates;
 pub(crate) use record_refusals::RecordRefusals;
+pub(crate) use redact::Redact;
 pub(crate) use repair::Repair;
 pub(crate) use unread::Unread;
 

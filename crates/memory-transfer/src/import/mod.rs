@@ -21,6 +21,7 @@ use memory_contract::proto::import_records_response::Answer;
 use memory_contract::proto::record::Kind;
 use memory_contract::proto::{
     ExportCompleteness, ExportSummary, ImportRecordsRequest, ImportRecordsResponse, ImportSummary,
+    Record,
 };
 use memory_grpc::{ApiError, unreadable, until};
 use tokio::time::Instant;
@@ -124,6 +125,10 @@ impl Import {
         if !matches!(kind, Kind::Summary(_)) {
             self.ended = None;
         }
+        let kind = match self.redacted(kind).await {
+            Ok(kind) => kind,
+            Err(error) => return self.refuse(position, error),
+        };
         match kind {
             Kind::AppPolicy(policy) => {
                 let stored = self.app_policy(policy).await;
@@ -179,6 +184,27 @@ impl Import {
         }
     }
 
+    /// The record without what the policy of its app replaces, unless only its maker can read it.
+    async fn redacted(&mut self, kind: Kind) -> Result<Kind, ApiError> {
+        if matches!(
+            kind,
+            Kind::CheckpointValue(_) | Kind::CheckpointWrite(_) | Kind::Summary(_)
+        ) {
+            return Ok(kind);
+        }
+        let app = match kind {
+            Kind::AppPolicy(_) | Kind::Thread(_) | Kind::Memory(_) | Kind::Document(_) => None,
+            _ => self.thread.as_ref().and_then(|thread| thread.app.clone()),
+        };
+        let record = Record { kind: Some(kind) };
+        let redacted = self
+            .redactor
+            .redact_message(&self.caller, app.as_ref(), "Record", record);
+        let (Record { kind }, redacted) = redacted.await?;
+        self.tally.redacted += i64::try_from(redacted.count()).unwrap_or(i64::MAX);
+        kind.ok_or_else(|| Invalid::missing("record").into())
+    }
+
     /// Compares the records so far with what the export says of itself.
     fn summary(&mut self, position: i64, said: &ExportSummary) -> Result<(), ApiError> {
         let seen = std::mem::take(&mut self.checksum).summary();
@@ -218,6 +244,7 @@ impl Import {
             merged,
             refused,
             missing_sources,
+            redacted,
         } = std::mem::take(&mut self.tally);
         self.answers.push_back(Answer::Summary(ImportSummary {
             stored: Some(stored),
@@ -227,6 +254,7 @@ impl Import {
             checksum: seen.checksum,
             missing_source_count: missing_sources,
             merged_count: merged,
+            redaction_count: redacted,
         }));
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use memory_contract::AppId;
 use memory_contract::proto::{
     CheckpointWrite, MessageInput, NodeMessage, NodeMessageInput, PutCheckpointRequest,
     message_input::Parent,
@@ -16,6 +17,8 @@ use super::waiting::WaitingMessage;
 pub(super) struct OpenThread {
     /// Its id here.
     pub(super) id: String,
+    /// Its app.
+    pub(super) app: Option<AppId>,
     /// The old id of the message that was the head.
     pub(super) head: String,
     /// The ids of its messages so far, by their old ones.

@@ -8,8 +8,8 @@ use memory_contract::proto::import_records_response::Answer;
 use memory_contract::proto::{
     ExportCompleteness, ExportSummary, ImportOptions, ImportProgress, RecordCounts, RefusedRecord,
 };
-use memory_grpc::ApiError;
 use memory_grpc::status::import_error;
+use memory_grpc::{ApiError, Redactor};
 use memory_store::{Caller, Store};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
@@ -24,6 +24,7 @@ use super::waiting::Waiting;
 /// ids: of the messages of one thread, and of threads, and the digests of the checksum.
 pub(crate) struct Import {
     pub(super) store: Store,
+    pub(super) redactor: Redactor,
     pub(super) handlers: Handlers,
     pub(super) caller: Caller,
     pub(super) options: ImportOptions,
@@ -53,6 +54,7 @@ pub(crate) struct Import {
 impl Import {
     pub(crate) fn new(store: Store, handlers: Handlers, caller: Caller) -> Self {
         Self {
+            redactor: Redactor::new(store.clone()),
             store,
             handlers,
             caller,

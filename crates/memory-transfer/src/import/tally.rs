@@ -28,6 +28,7 @@ pub(super) struct Tally {
     pub(super) merged: i64,
     pub(super) refused: i64,
     pub(super) missing_sources: i64,
+    pub(super) redacted: i64,
 }
 
 impl Tally {

@@ -9,7 +9,7 @@ use memory_contract::proto::{
     ResolveThreadRequest, SessionRef, SetHeadRequest, Thread, message_input::Parent,
 };
 use memory_contract::{
-    MessageId, MessageName, check, limits,
+    AppId, MessageId, MessageName, check, limits,
     message::{NewMessage, Part},
     plan::EventQuery,
 };
@@ -29,6 +29,7 @@ use crate::transfers::CONTENT_BYTES;
 impl Import {
     pub(super) async fn open_thread(&mut self, thread: Thread) -> Result<Outcome, ApiError> {
         let now = OffsetDateTime::now_utc().unix_timestamp();
+        let app = Some(AppId::new(thread.app_id.clone()));
         let request = ResolveThreadRequest {
             session: Some(SessionRef {
                 app_id: thread.app_id,
@@ -51,6 +52,7 @@ impl Import {
         self.threads.insert(thread.thread_id, id.clone());
         self.thread = Some(OpenThread {
             id,
+            app,
             head: thread.head_message_id,
             ..OpenThread::default()
         });

@@ -3,21 +3,17 @@
 //! This layer knows requests, and asks whose data the ids in them are. Row-level security is the
 //! second layer: it knows rows, and reads no request.
 
-mod message;
-mod names;
-
 use std::mem;
 
 use memory_contract::{AppId, UserId, check, deletion::DeletionScope, key::KeyBounds};
-use memory_grpc::ApiError;
+use memory_grpc::{ApiError, Name, Requests, names};
 use memory_store::{Caller, MemoryError, Store, StoreError};
 use prost_reflect::DynamicMessage;
 use tonic::Status;
 
 use super::around::{Around, Inner};
 use super::methods::Method;
-use super::{Answer, Methods, Request};
-use names::{Name, Requests, names};
+use super::{Answer, Methods, Request, message};
 
 /// Refuses calls of bound callers about data of others.
 #[derive(Clone)]
@@ -38,7 +34,7 @@ impl Bounds {
     pub(crate) fn new(methods: Methods, store: Store, max_bytes: usize) -> Self {
         Self {
             methods,
-            requests: Requests::new(),
+            requests: Requests::default(),
             store,
             max_bytes,
         }

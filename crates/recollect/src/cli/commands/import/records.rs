@@ -251,6 +251,7 @@ impl Answers {
             memories,
             documents,
             merged,
+            redacted,
             missing_sources,
             ..
         } = &mut summary.besides;
@@ -264,6 +265,7 @@ impl Answers {
         *memories += there(|counts| counts.memory_count);
         *documents += there(|counts| counts.document_count);
         *merged += imported.merged_count.unsigned_abs();
+        *redacted += imported.redaction_count.unsigned_abs();
         *missing_sources += imported.missing_source_count.unsigned_abs();
         let with_messages = sent.with_messages.into_iter();
         let stored = with_messages.filter(|(position, _)| !refused.contains(position));

@@ -245,6 +245,7 @@ fn add_answer(summary: &mut Summary, answer: ImportMessagesResponse, place: Stri
     match answer.outcome {
         Some(Outcome::Imported(imported)) => {
             summary.threads.insert(imported.thread_id);
+            summary.besides.redacted += u64::from(imported.redaction_count.unsigned_abs());
             match imported.replayed {
                 true => summary.known += count,
                 false => summary.stored += count,

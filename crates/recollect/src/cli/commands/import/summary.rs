@@ -64,6 +64,8 @@ pub struct Besides {
     pub documents: u64,
     /// Memories whose text another memory of the user has.
     pub merged: u64,
+    /// Places that the policies of apps replaced in texts.
+    pub redacted: u64,
     /// Working memories of sessions.
     pub working_memories: u64,
     /// Messages that were stored with their working memory.
@@ -103,6 +105,7 @@ impl Summary {
             "documents": self.besides.documents,
             "working_memories": self.besides.working_memories,
             "merged": self.besides.merged,
+            "redacted": self.besides.redacted,
             "left_out": self.left_out,
             "dry_run": self.dry_run,
             "missing_sources": self.besides.missing_sources,
@@ -134,6 +137,7 @@ impl Summary {
             memories,
             documents,
             merged,
+            redacted,
             working_memories,
             put_messages: _,
             known_messages: _,
@@ -163,6 +167,13 @@ impl Summary {
             println!(
                 "{}: {merged} {memories} merged: another memory of the user has the text, and stays \
                  as it is.",
+                self.file
+            );
+        }
+        if redacted > 0 {
+            let places = count(redacted, "place");
+            println!(
+                "{}: {places} replaced in texts, as the policies of the apps say.",
                 self.file
             );
         }

@@ -1,5 +1,7 @@
 //! Policies of apps and threads.
 
+mod redacting;
+
 use std::sync::Arc;
 
 use memory_contract::{
@@ -234,6 +236,7 @@ impl PolicyStore<'_> {
         ];
         let update = query!("policies/update");
         let row = only(self.store.pool.call(self.caller, update, params).await?)?;
+        self.store.redacting.forget(tenant).await;
         match column(&row, "status")? {
             "ok" => app_policy(app.clone(), &row),
             "etag_changed" => Err(etag_changed(&row)?),
@@ -260,6 +263,7 @@ impl PolicyStore<'_> {
         ];
         let delete = query!("policies/delete");
         let row = only(self.store.pool.call(self.caller, delete, params).await?)?;
+        self.store.redacting.forget(tenant).await;
         match column(&row, "status")? {
             "ok" => column(&row, "deleted"),
             "etag_changed" => Err(etag_changed(&row)?),

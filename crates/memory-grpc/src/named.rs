@@ -5,12 +5,12 @@ use prost_reflect::{
     DescriptorPool, DynamicMessage, MessageDescriptor, ReflectMessage as _, Value,
 };
 
-/// Whose data a request is about.
+/// Whose data a request is about. `field` is the path of the field that says so.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Name {
+#[allow(missing_docs, reason = "the variants describe their fields")]
+pub enum Name {
     /// A user of an app.
     User {
-        /// The path of the field.
         field: String,
         app: String,
         user: String,
@@ -31,24 +31,32 @@ pub(super) enum Name {
 
 /// The types of requests, by the paths of their calls.
 #[derive(Clone, Debug)]
-pub(super) struct Requests(DescriptorPool);
+pub struct Requests(DescriptorPool);
 
-impl Requests {
-    pub(super) fn new() -> Self {
+impl Default for Requests {
+    /// The types of the contract.
+    fn default() -> Self {
         // A test decodes them.
         Self(DescriptorPool::decode(DESCRIPTORS).unwrap_or_default())
     }
+}
 
+impl Requests {
     /// The type of a call's request, where the client sends one.
-    pub(super) fn of(&self, service: &str, method: &str) -> Option<MessageDescriptor> {
+    pub fn of(&self, service: &str, method: &str) -> Option<MessageDescriptor> {
         let service = self.0.get_service_by_name(service)?;
         let method = service.methods().find(|found| found.name() == method)?;
         (!method.is_client_streaming()).then(|| method.input())
     }
+
+    /// A type by its name, such as `Thread`.
+    pub fn message(&self, name: &str) -> Option<MessageDescriptor> {
+        self.0.get_message_by_name(&format!("recollect.v1.{name}"))
+    }
 }
 
 /// All names in a message, nested ones included.
-pub(super) fn names(message: &DynamicMessage) -> Vec<Name> {
+pub fn names(message: &DynamicMessage) -> Vec<Name> {
     let mut names = Vec::new();
     collect(message, "", &mut names);
     names
@@ -122,7 +130,7 @@ mod tests {
 
     fn of(service: &str, method: &str, json: &str) -> Vec<Name> {
         let service = format!("recollect.v1.{service}");
-        let descriptor = Requests::new().of(&service, method).unwrap();
+        let descriptor = Requests::default().of(&service, method).unwrap();
         let json = &mut serde_json::Deserializer::from_str(json);
         names(&DynamicMessage::deserialize(descriptor, json).unwrap())
     }
@@ -158,7 +166,7 @@ mod tests {
         );
         assert_eq!(of("ThreadService", "ListThreads", "{}"), []);
         assert!(
-            Requests::new()
+            Requests::default()
                 .of("recollect.v1.TransferService", "ImportRecords")
                 .is_none()
         );

@@ -1,4 +1,4 @@
-//! Reads the one message of a call, and puts it back.
+//! Reads the one message of a call, and puts it or another one back.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use http::header::CONTENT_LENGTH;
@@ -41,14 +41,19 @@ pub(super) async fn read(request: Request, max_bytes: usize) -> Result<(Bytes, R
     let mut messages = Streaming::new_request(Undecoded, body, encoding, Some(max_bytes));
     let message = messages.message().await?;
     let message = message.ok_or_else(|| unreadable("the request has no message"))?;
+    parts.headers.remove(CONTENT_LENGTH);
+    let request = Request::from_parts(parts, framed(&message));
+    Ok((message, request))
+}
+
+/// The body of a request with one message.
+pub(super) fn framed(message: &[u8]) -> Body {
     let mut framed = BytesMut::with_capacity(HEADER + message.len());
     framed.put_u8(0);
     // It is within the limit.
     framed.put_u32(u32::try_from(message.len()).unwrap_or(u32::MAX));
-    framed.put_slice(&message);
-    parts.headers.remove(CONTENT_LENGTH);
-    let body = Body::new(Full::new(framed.freeze()));
-    Ok((message, Request::from_parts(parts, body)))
+    framed.put_slice(message);
+    Body::new(Full::new(framed.freeze()))
 }
 
 /// The refusal of a request that cannot be read.

@@ -1,0 +1,206 @@
+//! Replaces or refuses secrets and personal data in the texts of requests, as the policies of their
+//! apps say.
+
+mod json;
+mod redacted;
+mod texts;
+
+use std::collections::BTreeSet;
+
+use memory_contract::{
+    AppId, InvalidFields, check,
+    key::KeyBounds,
+    policy::{PolicyLevel, Redaction, ResolvedPolicy},
+};
+use memory_redact::Kinds;
+use memory_store::{Caller, Store};
+use prost::Message;
+use prost_reflect::DynamicMessage;
+
+use crate::{
+    ApiError,
+    named::{Name, Requests, names},
+};
+
+pub use redacted::Redacted;
+
+/// Redacts requests. Clones are cheap.
+#[derive(Clone, Debug)]
+pub struct Redactor {
+    store: Store,
+    requests: Requests,
+}
+
+impl Redactor {
+    /// Redacts by the policies of a store.
+    pub fn new(store: Store) -> Self {
+        Self {
+            store,
+            requests: Requests::default(),
+        }
+    }
+
+    /// Whether a request of the caller may have to be redacted.
+    ///
+    /// # Errors
+    /// Only errors of the database.
+    pub async fn may_redact(&self, caller: &Caller) -> Result<bool, ApiError> {
+        let server = self.store.resolve_policy(&[]);
+        let any = server.redaction != Redaction::Off
+            || self.store.policies(caller).any_app_redacts().await?;
+        Ok(any)
+    }
+
+    /// Replaces what the texts of a request must not have.
+    ///
+    /// The policies of the apps that it names hold, also by ids of their threads and memories. Where
+    /// they differ, a refusal wins, and the kinds of all are looked for.
+    ///
+    /// # Errors
+    /// A refusal with the fields and the names of what they have, and errors of the database.
+    pub async fn redact(
+        &self,
+        caller: &Caller,
+        request: &mut DynamicMessage,
+    ) -> Result<Redacted, ApiError> {
+        let apps = self.apps(caller, request).await?;
+        self.redact_of(caller, &apps, request).await
+    }
+
+    /// As [`Self::redact`], for a message of a stream, of the type `name` of the contract's package.
+    /// `app` is one that the message does not name.
+    ///
+    /// # Errors
+    /// As [`Self::redact`].
+    pub async fn redact_message<M: Message + Default>(
+        &self,
+        caller: &Caller,
+        app: Option<&AppId>,
+        name: &str,
+        message: M,
+    ) -> Result<(M, Redacted), ApiError> {
+        let unchanged = Redacted::default();
+        if !self.may_redact(caller).await? {
+            return Ok((message, unchanged));
+        }
+        let descriptor = self.requests.message(name);
+        let mut dynamic = DynamicMessage::new(descriptor.ok_or_else(unreadable)?);
+        dynamic.transcode_from(&message).map_err(|_| unreadable())?;
+        let mut apps = self.apps(caller, &dynamic).await?;
+        apps.extend(app.cloned());
+        let redacted = self.redact_of(caller, &apps, &mut dynamic).await?;
+        if redacted.is_empty() {
+            return Ok((message, unchanged));
+        }
+        Ok((dynamic.transcode_to().map_err(|_| unreadable())?, redacted))
+    }
+
+    async fn redact_of(
+        &self,
+        caller: &Caller,
+        apps: &BTreeSet<AppId>,
+        request: &mut DynamicMessage,
+    ) -> Result<Redacted, ApiError> {
+        let Some((redaction, kinds)) = self.rule(caller, apps).await? else {
+            return Ok(Redacted::default());
+        };
+        let (redacted, fields) = texts::replace(request, kinds);
+        match redaction {
+            Redaction::Refuse if !redacted.is_empty() => {
+                Err(ApiError::TextRefused(InvalidFields(fields)))
+            }
+            _ => Ok(redacted),
+        }
+    }
+
+    /// What holds for requests about apps; for those about none, what the server sets.
+    async fn rule(
+        &self,
+        caller: &Caller,
+        apps: &BTreeSet<AppId>,
+    ) -> Result<Option<(Redaction, Kinds)>, ApiError> {
+        if apps.is_empty() {
+            return Ok(strictest(&[self.store.resolve_policy(&[])]));
+        }
+        let everything = unbound(caller);
+        let mut policies = Vec::with_capacity(apps.len());
+        for app in apps {
+            let stored = self.store.policies(&everything).app_policy(app).await?;
+            policies.push(
+                self.store
+                    .resolve_policy(&[(PolicyLevel::App, &stored.policy)]),
+            );
+        }
+        Ok(strictest(&policies))
+    }
+
+    /// The apps whose data a request is about.
+    async fn apps(
+        &self,
+        caller: &Caller,
+        request: &DynamicMessage,
+    ) -> Result<BTreeSet<AppId>, ApiError> {
+        let everything = &unbound(caller);
+        let mut apps = BTreeSet::new();
+        for name in names(request) {
+            let app = match name {
+                Name::User { app, .. } | Name::App { app, .. } => Some(AppId::new(app)),
+                // The handler refuses malformed ids, and those of nothing.
+                Name::Thread(id) => match check::uuid("thread_id", &id) {
+                    Ok(id) => self
+                        .store
+                        .threads(everything)
+                        .owner(id.into())
+                        .await?
+                        .map(|(app, _)| app),
+                    Err(_) => None,
+                },
+                Name::Memory(id) => match check::uuid("memory_id", &id) {
+                    Ok(id) => self
+                        .store
+                        .memories(everything)
+                        .owner(id.into())
+                        .await?
+                        .map(|(app, _)| app),
+                    Err(_) => None,
+                },
+                Name::UserOfAllApps { .. } | Name::AllUsers { .. } | Name::Deletion(_) => None,
+            };
+            apps.extend(app);
+        }
+        Ok(apps)
+    }
+}
+
+/// What all of several policies ask for; `None`: nothing.
+fn strictest(policies: &[ResolvedPolicy]) -> Option<(Redaction, Kinds)> {
+    let on = || {
+        policies
+            .iter()
+            .filter(|policy| policy.redaction != Redaction::Off)
+    };
+    let redaction = match on().any(|policy| policy.redaction == Redaction::Refuse) {
+        true => Redaction::Refuse,
+        false => Redaction::Replace,
+    };
+    let kinds: Kinds = on()
+        .flat_map(|policy| &policy.redacted_kinds)
+        .copied()
+        .collect();
+    on().next().map(|_| (redaction, kinds))
+}
+
+/// The refusal of a message whose texts cannot be looked at.
+fn unreadable() -> ApiError {
+    ApiError::Unreadable {
+        problem: "its texts cannot be redacted".into(),
+    }
+}
+
+/// The caller without bounds, to look up whose data it asks for.
+fn unbound(caller: &Caller) -> Caller {
+    Caller {
+        bounds: KeyBounds::default(),
+        ..caller.clone()
+    }
+}

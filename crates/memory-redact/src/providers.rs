@@ -1,0 +1,147 @@
+//! Keys that are known by their form alone: a fixed prefix, or a fixed part inside them.
+//!
+//! The prefixes, alphabets and lengths are facts from three sources, named in each row.
+
+use crate::table::{Row, after, inside, is_varied, prefix};
+
+/// `config/gitleaks.toml` of gitleaks (MIT), commit b58d3f1.
+const G: &str = "gitleaks";
+/// `data/rules/` of kingfisher (Apache-2.0), commit ee7c0db.
+const K: &str = "kingfisher";
+/// Neither has it: keys as examples in public repositories show them.
+const P: &str = "public examples";
+/// `memory-tenants/src/api_keys.rs`.
+const R: &str = "Recollect";
+
+/// One row a form. A pattern continues after the prefix; a bound is open where a provider may
+/// lengthen its keys.
+#[rustfmt::skip]
+pub(crate) const PROVIDERS: &[Row] = &[
+    // Models, and what is built on them.
+    prefix("openai-key", &["sk-proj-", "sk-svcacct-", "sk-admin-"], r"[\w-]{32,}", G),
+    prefix("openai-key", &["sk-"], r"[A-Za-z0-9]{32,}", K),
+    prefix("anthropic-key", &["sk-ant-"], r"[a-z]{3,10}\d{2}-[\w-]{40,}", G),
+    prefix("openrouter-key", &["sk-or-v1-"], r"[a-f0-9]{64}", P),
+    prefix("langfuse-key", &["sk-lf-"], r"[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}", P),
+    prefix("langsmith-key", &["lsv2_pt_", "lsv2_sk_"], r"[a-f0-9]{32}_[a-f0-9]{10}", P),
+    prefix("groq-key", &["gsk_"], r"[A-Za-z0-9]{40,}", K),
+    prefix("xai-key", &["xai-"], r"[\w-]{70,}", K),
+    prefix("replicate-key", &["r8_"], r"[\w-]{37,64}", K),
+    prefix("perplexity-key", &["pplx-"], r"[A-Za-z0-9]{40,}", G),
+    prefix("huggingface-token", &["hf_", "api_org_"], r"[A-Za-z0-9]{30,64}", G),
+    prefix("elevenlabs-key", &["sk_"], r"[a-f0-9]{48}", K),
+    prefix("nvidia-key", &["nvapi-"], r"[\w-]{60,}", K),
+    prefix("tavily-key", &["tvly-"], r"(?:dev-|prod-)?[\w-]{30,64}", P),
+    prefix("recollect-key", &["rck_"], r"[\w-]{43}", R),
+    // Clouds and hosting.
+    prefix("google-api-key", &["AIza"], r"[\w-]{35}", G),
+    prefix("google-oauth-secret", &["GOCSPX-"], r"[\w-]{28}", K),
+    prefix("google-oauth-token", &["ya29."], r"[\w.-]{20,}", K),
+    prefix("aws-access-key-id", &["AKIA", "ASIA", "ABIA", "ACCA"], r"[A-Z2-7]{16}", G),
+    prefix("aws-bedrock-key", &["ABSK"], r"[A-Za-z0-9+/]{109,}={0,2}", G),
+    inside("azure-client-secret", &["Q~"], (4, 4), r"[\w~.]{3}\dQ~[\w~.-]{31,34}", G),
+    prefix("alibaba-access-key-id", &["LTAI"], r"[A-Za-z0-9]{17,21}", G),
+    prefix("yandex-key", &["AQVN"], r"[\w-]{35,38}", G),
+    prefix("digitalocean-token", &["dop_v1_", "doo_v1_", "dor_v1_"], r"[a-f0-9]{64}", G),
+    prefix("heroku-key", &["HRKU-AA"], r"[\w-]{58}", G),
+    prefix("fly-token", &["fo1_"], r"[\w-]{43}", G),
+    prefix("fly-token", &["fm1a_", "fm1r_", "fm2_"], r"[A-Za-z0-9+/=,_-]{50,}", G),
+    prefix("cloudflare-origin-key", &["v1.0-"], r"[a-f0-9]{24}-[a-f0-9]{146}", G),
+    prefix("netlify-token", &["nfp_"], r"[A-Za-z0-9]{36,64}", P),
+    prefix("supabase-token", &["sbp_"], r"[a-z0-9]{40}", K),
+    prefix("supabase-key", &["sb_secret_"], r"[\w-]{31}", P),
+    prefix("databricks-token", &["dapi"], r"[a-f0-9]{32}(?:-\d)?", G),
+    prefix("clickhouse-key", &["4b1d"], r"[A-Za-z0-9]{38}", G),
+    prefix("planetscale-token", &["pscale_tkn_", "pscale_oauth_", "pscale_pw_"], r"[\w=.-]{32,64}", G),
+    prefix("vault-token", &["hvs.", "hvb.", "hvr."], r"[\w-]{24,}", G),
+    inside("terraform-token", &[".atlasv1."], (14, 14), r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,70}", G),
+    prefix("doppler-token", &["dp.pt.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."], r"[A-Za-z0-9]{40,44}", K),
+    prefix("doppler-token", &["dp.st."], r"(?:[\w-]{2,35}\.)?[A-Za-z0-9]{40,44}", K),
+    prefix("pulumi-token", &["pul-"], r"[a-f0-9]{40}", G),
+    prefix("infracost-key", &["ico-"], r"[A-Za-z0-9]{32}", G),
+    prefix("openshift-token", &["sha256~"], r"[\w-]{43}", G),
+    prefix("harness-key", &["pat.", "sat."], r"[\w-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}", G),
+    prefix("scalingo-token", &["tk-us-"], r"[\w-]{48}", G),
+    prefix("1password-token", &["ops_eyJ"], r"[A-Za-z0-9+/]{250,}={0,3}", G),
+    prefix("1password-secret-key", &["A3-"], r"[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}", G),
+    // Code, packages and operations.
+    prefix("github-token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"[A-Za-z0-9]{36,}", G),
+    prefix("github-token", &["github_pat_"], r"\w{60,}", G),
+    prefix("gitlab-token", &["glpat-", "gldt-", "glrt-", "glptt-", "glft-", "glimt-", "glagent-", "glsoat-", "gloas-", "glffct-", "glcbt-"], r"[\w-]{20,}(?:(?:\.\d{2})?\.[a-z0-9]{9})?", G),
+    prefix("gitlab-token", &["GR1348941"], r"[\w-]{20}", G),
+    prefix("atlassian-token", &["ATATT3"], r"[\w=-]{100,}", G),
+    prefix("docker-token", &["dckr_pat_", "dckr_oat_"], r"[\w-]{27,64}", K),
+    prefix("npm-token", &["npm_"], r"[A-Za-z0-9]{36}", G),
+    prefix("pypi-token", &["pypi-AgE"], r"[\w-]{50,}", G),
+    prefix("rubygems-key", &["rubygems_"], r"[a-f0-9]{48}", G),
+    prefix("nuget-key", &["oy2"], r"[a-z0-9]{43}", K),
+    prefix("crates-io-token", &["cio"], r"[A-Za-z0-9]{32}", K),
+    prefix("clojars-token", &["CLOJARS_"], r"[a-f0-9]{60}", G),
+    prefix("artifactory-key", &["AKCp"], r"[A-Za-z0-9]{69}", G),
+    prefix("artifactory-token", &["cmVmd"], r"[A-Za-z0-9]{59}", G),
+    prefix("buildkite-token", &["bkua_"], r"[a-z0-9]{40}", K),
+    prefix("circleci-token", &["CCIPAT_"], r"[A-Za-z0-9]{22}_[a-f0-9]{40}", K),
+    prefix("sonar-token", &["squ_", "sqp_", "sqa_"], r"[a-f0-9]{40}", G),
+    prefix("sourcegraph-token", &["sgp_"], r"(?:(?:[a-fA-F0-9]{16}|local)_)?[a-fA-F0-9]{40}", G),
+    prefix("sentry-token", &["sntrys_eyJ"], r"[A-Za-z0-9+/=]{40,}_[A-Za-z0-9+/]{43}", G),
+    prefix("sentry-token", &["sntryu_"], r"[a-f0-9]{64}", G),
+    prefix("grafana-token", &["glsa_"], r"[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}", G),
+    prefix("grafana-token", &["glc_"], r"[A-Za-z0-9+/]{32,}={0,3}", G),
+    prefix("grafana-key", &["eyJrIjoi"], r"[A-Za-z0-9]{70,}={0,3}", G),
+    prefix("newrelic-key", &["NRAK-"], r"[A-Z0-9]{27}", G),
+    prefix("newrelic-key", &["NRII-"], r"[\w-]{32}", G),
+    prefix("newrelic-key", &["NRJS-"], r"[a-f0-9]{19}", G),
+    prefix("dynatrace-token", &["dt0c01."], r"[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}", G),
+    prefix("launchdarkly-key", &["sdk-"], r"[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}", P),
+    prefix("prefect-key", &["pnu_"], r"[A-Za-z0-9]{36}", G),
+    prefix("octopus-key", &["API-"], r"[A-Z0-9]{26}", G),
+    prefix("postman-key", &["PMAK-"], r"[a-f0-9]{24}-[a-f0-9]{34}", G),
+    inside("maxmind-key", &["_mmk"], (36, 36), r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk", G),
+    // Work and content.
+    prefix("linear-key", &["lin_api_", "lin_oauth_"], r"[A-Za-z0-9]{40,64}", G),
+    prefix("notion-token", &["ntn_"], r"\d{11}[A-Za-z0-9]{35}", G),
+    prefix("notion-token", &["secret_"], r"[A-Za-z0-9]{43}", K),
+    prefix("figma-token", &["figd_", "figu_"], r"[\w-]{38,64}", K),
+    prefix("airtable-token", &["pat"], r"[A-Za-z0-9]{14}\.[a-f0-9]{64}", G),
+    prefix("contentful-token", &["CFPAT-"], r"[\w-]{43}", K),
+    prefix("dropbox-token", &["sl."], r"(?:u\.)?[\w=-]{130,}", G),
+    prefix("adobe-secret", &["p8e-"], r"[\w-]{32}", G),
+    prefix("frameio-token", &["fio-u-"], r"[\w=-]{64}", G),
+    prefix("readme-key", &["rdme_"], r"[a-z0-9]{70}", G),
+    prefix("typeform-token", &["tfp_"], r"[\w.=-]{59}", G),
+    prefix("mapbox-token", &["sk.eyJ"], r"[\w-]{30,}\.[\w-]{20,30}", K),
+    prefix("hubspot-token", &["pat-na", "pat-eu"], r"\d-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}", K),
+    // Payments and shops.
+    prefix("stripe-key", &["sk_live_", "sk_test_", "rk_live_", "rk_test_", "sk_prod_", "rk_prod_"], r"[A-Za-z0-9]{16,}", G),
+    prefix("stripe-webhook-secret", &["whsec_"], r"[A-Za-z0-9+/]{32,}={0,2}", P),
+    prefix("shopify-token", &["shpat_", "shpca_", "shppa_", "shpss_"], r"[a-fA-F0-9]{32}", G),
+    prefix("square-token", &["sq0atp-", "sq0csp-"], r"[\w-]{22,64}", G),
+    prefix("square-token", &["EAAA"], r"[\w-]{56,64}", G),
+    prefix("facebook-token", &["EAAC", "EAAM", "EAAG", "EAAD", "EAAI"], r"[A-Za-z0-9]{100,}", G),
+    prefix("plaid-token", &["access-sandbox-", "access-development-", "access-production-"], r"[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}", G),
+    prefix("flutterwave-key", &["FLWSECK-", "FLWSECK_TEST-"], r"[a-h0-9]{32}-X", G),
+    prefix("easypost-key", &["EZAK", "EZTK"], r"[A-Za-z0-9]{54}", G),
+    prefix("shippo-token", &["shippo_live_", "shippo_test_"], r"[a-fA-F0-9]{40}", G),
+    prefix("duffel-token", &["duffel_live_", "duffel_test_"], r"[\w=-]{43}", G),
+    // Messages.
+    prefix("slack-token", &["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxo-", "xoxc-", "xoxd-", "xoxe-", "xoxe.xox", "xapp-"], r"[A-Za-z0-9%+/-]{20,}", G),
+    prefix("slack-webhook", &["hooks.slack.com/"], r"(?:services|workflows|triggers)/[A-Za-z0-9+/]{40,80}", G),
+    prefix("teams-webhook", &[".webhook.office.com/webhookb2/"], r"[a-z0-9@-]{73}/IncomingWebhook/[a-z0-9]{32}/[a-z0-9-]{36}", G),
+    prefix("discord-webhook", &["discord.com/api/webhooks/", "discordapp.com/api/webhooks/"], r"\d{17,20}/[\w-]{60,80}", K),
+    inside("discord-token", &[".G", ".X", ".Y", ".Z"], (24, 28), r"[M-O][\w-]{23,27}\.[GXYZ][\w-]{5}\.[\w-]{27,38}", K),
+    inside("telegram-token", &[":AA"], (8, 10), r"\d{8,10}:AA[\w-]{33}", K),
+    after("telegram-token", &["/bot"], r"(\d{8,10}:AA[\w-]{33})", is_varied, K),
+    prefix("twilio-key", &["SK", "AC"], r"[a-f0-9]{32}", G),
+    prefix("sendgrid-key", &["SG."], r"[\w-]{20,24}\.[\w-]{39,50}", G),
+    prefix("mailgun-key", &["key-"], r"[a-f0-9]{32}", G),
+    inside("mailchimp-key", &["-us"], (32, 32), r"[a-f0-9]{32}-us\d{1,2}", G),
+    prefix("brevo-key", &["xkeysib-", "xsmtpsib-"], r"[a-f0-9]{64}-[A-Za-z0-9]{16}", G),
+    prefix("resend-key", &["re_"], r"[A-Za-z0-9]{8}_[A-Za-z0-9]{24}", P),
+    // Forms of no one provider.
+    prefix("age-secret-key", &["AGE-SECRET-KEY-1"], r"[AC-HJ-NP-Z02-9]{58}", G),
+    prefix("jwt", &["eyJ"], r"[\w-]{10,}(?:\.eyJ[\w-]{10,}\.[\w-]*|(?:\.[\w-]*){4})", G),
+    prefix("private-key", &["-----BEGIN "], concat!(
+        r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:",
+        r"(?:[\x00-,.-\x7f]|-{1,4}[\x00-,.-\x7f]){16,}-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|",
+        r"(?:[\s>|]|\\+[nrt]){0,9}(?:[A-Za-z0-9+/=]{16,}(?:[\s>|]|\\+[nrt]){0,9})+)"), G),
+];
