@@ -322,6 +322,11 @@ impl Config {
             "ephemeral.idle_ttl",
             ephemeral.idle_ttl,
             Duration::from_millis(100)..=DAY * 7,
+        )?;
+        span(
+            "ephemeral.server_grace",
+            ephemeral.server_grace,
+            SECOND..=DAY,
         )
     }
 

@@ -6,6 +6,7 @@ mod erasures;
 mod files;
 mod messages;
 mod policies;
+mod presence;
 mod threads;
 mod views;
 mod watch;
@@ -21,8 +22,9 @@ pub use messages::{
     instructions, read_message,
 };
 pub use policies::{AppPolicy, Policies, THREAD_POLICIES};
+pub use presence::Presence;
 pub use threads::{
-    EphemeralStats, Erased, NewThread, OPEN_THREAD, Opening, Resolved, ServerLock, ThreadChange,
+    EphemeralStats, Erased, NewThread, OPEN_THREAD, Opening, Resolved, ThreadChange,
     ThreadListQuery, ThreadPlace, ThreadQuery, used,
 };
 pub use views::{

@@ -84,13 +84,23 @@ CREATE INDEX threads_ephemeral ON recollect.threads (tenant_id) WHERE idle_ttl I
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.threads TO recollect_service;
 CREATE POLICY worker ON recollect.threads FOR SELECT TO recollect_worker USING (true);
-GRANT SELECT (tenant_id, thread_id, expires_at, idle_ttl, content_bytes) ON recollect.threads TO recollect_worker;
+GRANT SELECT (tenant_id, thread_id, ordinal, expires_at, idle_ttl, content_bytes) ON recollect.threads TO recollect_worker;
 -- Whose data a thread is.
 CREATE POLICY search ON recollect.threads FOR SELECT TO recollect_search USING (true);
 GRANT SELECT (tenant_id, thread_id, app_id, user_id) ON recollect.threads TO recollect_search;
 -- A server that starts alone ends all ephemeral threads.
 CREATE POLICY end_ephemeral ON recollect.threads FOR UPDATE TO recollect_worker USING (idle_ttl IS NOT NULL);
 GRANT UPDATE (expires_at) ON recollect.threads TO recollect_worker;
+
+-- The servers that run, or were killed lately.
+CREATE TABLE recollect.servers (
+    server_id uuid PRIMARY KEY,
+    -- When it was last heard of.
+    beat_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    -- Every server renews its row each second.
+) WITH (fillfactor = 50);
+
+GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.servers TO recollect_worker;
 
 -- The totals of a tenant's ephemeral threads, kept by triggers
 -- (functions/threads/count_ephemeral.sql), so that an append need not sum them up. Threads

@@ -16,6 +16,9 @@ pub struct EphemeralConfig {
     /// How long an ephemeral thread lives after its last use. Default 1h.
     #[serde(with = "memory_contract::duration_text")]
     pub idle_ttl: Duration,
+    /// How long a server that was not heard of counts as running. Default 2m.
+    #[serde(with = "memory_contract::duration_text")]
+    pub server_grace: Duration,
 }
 
 impl EphemeralConfig {
@@ -31,6 +34,7 @@ impl Default for EphemeralConfig {
             max_bytes: 64 * 1024 * 1024,
             max_threads: 10_000,
             idle_ttl: Duration::from_secs(3_600),
+            server_grace: Duration::from_secs(120),
         }
     }
 }

@@ -13,7 +13,7 @@ use memory_runtime::error_chain;
 use memory_runtime::task::supervised;
 use memory_server::health::{self, Health, Readiness, Watched};
 use memory_server::{BoundedListener, Server, Services, Tls};
-use memory_store::ServerLock;
+use memory_store::Presence;
 use memory_worker::{Rewrite, Worker};
 use metrics_exporter_prometheus::PrometheusHandle;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -56,7 +56,7 @@ pub struct Running {
     /// connections close with the last task that has them.
     indexes: Option<Indexes>,
     /// Shows other servers that this one is alive.
-    server_lock: Option<ServerLock>,
+    presence: Option<Presence>,
     grace: Duration,
 }
 
@@ -109,7 +109,7 @@ impl Running {
             work,
             embedding_usage,
             indexes,
-            server_lock,
+            presence,
             grace,
             ..
         } = self;
@@ -142,7 +142,9 @@ impl Running {
         {
             tracing::warn!("the index did not close in time");
         }
-        drop(server_lock);
+        if let Some(presence) = presence {
+            presence.end().await;
+        }
         drop(stop_rest);
         tracing::info!("stopped");
     }
@@ -163,7 +165,7 @@ impl Running {
             embedding_usage: None,
             rest: TaskTracker::new(),
             indexes: None,
-            server_lock: None,
+            presence: None,
             grace: config.server.grace_period,
         };
         if let Some((listener, _)) = http {
@@ -195,8 +197,8 @@ impl Running {
         mut parts: Parts,
         grpc: Option<Listener>,
     ) -> Result<(), ServerError> {
-        let server_lock = ServerLock::acquire(&config.database).await;
-        self.server_lock = Some(server_lock.map_err(ServerError::Store)?);
+        let presence = Presence::begin(&config.database, config.ephemeral.server_grace).await;
+        self.presence = Some(presence.map_err(ServerError::Store)?);
         let services = Services {
             store: parts.store.clone(),
             recall: parts.recall.clone(),

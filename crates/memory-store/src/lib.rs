@@ -17,8 +17,8 @@ pub use memory_conversations::{
     EphemeralStats, Erased, ErasureStats, ErasureStore, FileStore, FoundFiles, Freshness,
     HeldContent, History, HistoryQuery, Hold, Hydrated, IndexRecord, Lookup, MessageQuery,
     MessageStore, Neighbor, NewThread, Order, OutsideErasure, OwnerMessageQuery, PGBENCH_APPEND,
-    PGBENCH_SETUP, PathPage, PathQuery, Policies, PolicyStore, Registered, Resolved, SaidPlace,
-    SeqRange, ServerLock, TextMatch, ThreadChange, ThreadListQuery, ThreadPlace, ThreadQuery,
+    PGBENCH_SETUP, PathPage, PathQuery, Policies, PolicyStore, Presence, Registered, Resolved,
+    SaidPlace, SeqRange, TextMatch, ThreadChange, ThreadListQuery, ThreadPlace, ThreadQuery,
     ThreadStore, Unindexed, UnindexedChange, Watch, WatchPlace, instructions,
 };
 pub use memory_database::{

@@ -13,9 +13,10 @@ use memory_contract::proto::{
 use recollect_tests::{
     Client, Cluster, DataDir, Key, Options, Refused as _, SHARED, SOON, Server, app, apply, by_id,
     by_session, eventually, has_reason, history_request, http_get, ids, mask, recall_request,
-    reply, say, search_request, session, target_app, target_session, target_thread, texts,
-    tool_call, tool_result, trial, trial_with_own_server, turn,
+    reply, say, search_request, send_signal, session, target_app, target_session, target_thread,
+    texts, tool_call, tool_result, trial, trial_with_own_server, turn,
 };
+use rustix::process::Signal;
 use serde_json::json;
 use tokio_stream::StreamExt as _;
 use tonic::Code;
@@ -135,6 +136,7 @@ fn serve(dir: &DataDir, url: &str, index: &str) -> Options {
     let lines = [
         "embedding.kind = \"none\"",
         "worker.expiry_interval = \"1s\"",
+        "ephemeral.server_grace = \"3s\"",
     ];
     Options::serve(url, &lines).index(dir, index)
 }
@@ -174,8 +176,57 @@ async fn t04_an_ephemeral_thread_lives_on_two_servers_until_both_have_stopped() 
     other.kill();
     let one = Server::start(&dir, &options[0]);
     let client = one.client(Key::Acme).await;
-    let missing = client.refused(get(&thread_id)).await;
+    // They may be paused.
+    client.call(get(&thread_id)).await;
+    let new = ephemeral(&client, "app", "ada").await;
+    eventually("the thread ends", SOON, async || {
+        let found = client.threads().get_thread(get(&thread_id)).await;
+        found.is_err_and(|status| status.code() == Code::NotFound)
+    })
+    .await;
+    client.call(get(&new)).await;
+
+    // Servers that stop as they should are not waited for.
+    drop(client);
+    assert!(one.stop().await.success(), "{}", dir.log());
+    let other = Server::start(&dir, &options[1]);
+    let client = other.client(Key::Acme).await;
+    let missing = client.refused(get(&new)).await;
     missing.is(Code::NotFound, "THREAD_NOT_FOUND");
+}
+
+#[apply(trial_with_own_server)]
+async fn t04_an_ephemeral_thread_outlives_a_pause_of_its_server_and_its_connections() {
+    let (cluster, url) = Cluster::migrated().await;
+    let admin = cluster.superuser().await;
+    let dir = DataDir::new();
+    let lines = ["embedding.kind = \"none\""];
+    let one = Server::start(&dir, &Options::serve(&url, &lines).index(&dir, "one"));
+    let here = one.client(Key::Acme).await;
+    let thread_id = ephemeral(&here, "app", "ada").await;
+    here.append_turn(&thread_id, "Who?", "I.").await;
+    // A virtual machine is moved while the database fails over.
+    send_signal(one.ready().pid, Signal::STOP);
+    let ended = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() \
+                 AND backend_type = 'client backend'";
+    admin.query(ended, &[]).await.unwrap();
+    let other = Server::start(&dir, &Options::serve(&url, &lines).index(&dir, "other"));
+    let there = other.client(Key::Acme).await;
+    there.append_turn(&thread_id, "And?", "You.").await;
+    send_signal(one.ready().pid, Signal::CONT);
+    eventually("the first server answers again", SOON, async || {
+        let history = here
+            .messages()
+            .get_history(history_request(&thread_id))
+            .await;
+        history.is_ok_and(|history| {
+            texts(&history.into_inner().messages) == ["Who?", "I.", "And?", "You."]
+        })
+    })
+    .await;
+    assert!(other.stop().await.success(), "{}", dir.log());
+    let other = Server::start(&dir, &Options::serve(&url, &lines).index(&dir, "other"));
+    other.client(Key::Acme).await.call(get(&thread_id)).await;
 }
 
 #[apply(trial_with_own_server)]

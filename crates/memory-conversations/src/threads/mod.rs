@@ -30,7 +30,7 @@ use tokio_postgres::{Row, types::Json};
 
 use crate::{ThreadStore, erasures::erase_now};
 
-pub use self::ephemeral::{EphemeralStats, ServerLock, used};
+pub use self::ephemeral::{EphemeralStats, used};
 pub use self::list::{ThreadListQuery, ThreadPlace, ThreadQuery};
 pub use self::open::{NewThread, OPEN_THREAD, Opening};
 

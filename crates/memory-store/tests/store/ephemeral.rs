@@ -5,11 +5,12 @@ use std::time::Duration;
 use futures::future::join_all;
 use memory_contract::{ThreadId, message::Role, thread::Thread};
 use memory_store::{
-    EphemeralConfig, EphemeralStats, NewThread, ServerLock, Store, StoreConfig, StoreError,
+    EphemeralConfig, EphemeralStats, NewThread, Presence, Store, StoreConfig, StoreError,
     ThreadError,
 };
 use time::OffsetDateTime;
 use tokio::time::sleep;
+use uuid::Uuid;
 
 use crate::world::{World, config, new_thread, said};
 
@@ -26,6 +27,7 @@ fn limited(world: &World, max_bytes: u64, max_threads: usize, idle_ttl: Duration
         max_bytes,
         max_threads,
         idle_ttl,
+        ..EphemeralConfig::default()
     })
 }
 
@@ -45,25 +47,44 @@ async fn there<const N: usize>(world: &World, threads: [ThreadId; N]) -> [bool; 
     found
 }
 
+/// A server that was not heard of for this long does not run.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Leaves the row of a server that was killed, or is paused.
+async fn silent(world: &World) -> Uuid {
+    let id = Uuid::new_v4();
+    let row = "INSERT INTO recollect.servers (server_id) VALUES ($1)";
+    world.owner().await.execute(row, &[&id]).await.unwrap();
+    id
+}
+
+async fn ends(world: &World, thread: ThreadId) {
+    for _ in 0..300 {
+        if !there(world, [thread]).await[0] {
+            return;
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
+    panic!("the thread has not ended");
+}
+
 #[tokio::test]
 async fn only_a_server_that_starts_alone_ends_ephemeral_threads() {
     let world = World::new().await;
-    let config = StoreConfig {
-        private: true,
-        ..config(&world.url)
-    };
+    let config = config(&world.url);
     let kept = world.thread().await.id;
     let before = ephemeral(&world, &world.store, "before").await.unwrap().id;
-    let first = ServerLock::acquire(&config).await.unwrap();
+    let first = Presence::begin(&config, HOUR).await.unwrap();
     assert_eq!(there(&world, [kept, before]).await, [true, false]);
 
     let during = ephemeral(&world, &world.store, "during").await.unwrap().id;
-    let second = ServerLock::acquire(&config).await.unwrap();
-    drop(first);
-    let third = ServerLock::acquire(&config).await.unwrap();
+    let second = Presence::begin(&config, HOUR).await.unwrap();
+    first.end().await;
+    let third = Presence::begin(&config, HOUR).await.unwrap();
     assert!(there(&world, [during]).await[0]);
-    drop((second, third));
-    let last = ServerLock::acquire(&config).await.unwrap();
+    second.end().await;
+    third.end().await;
+    let last = Presence::begin(&config, HOUR).await.unwrap();
     assert_eq!(there(&world, [kept, during]).await, [true, false]);
     assert_eq!(
         world
@@ -74,56 +95,75 @@ async fn only_a_server_that_starts_alone_ends_ephemeral_threads() {
             .unwrap(),
         2
     );
-    drop(last);
+    last.end().await;
 }
 
 #[tokio::test]
-async fn a_lost_lock_is_taken_again_and_ends_nothing() {
+async fn a_killed_server_counts_until_it_was_silent_for_long() {
     let world = World::new().await;
-    let config = config(&world.url);
-    let presence = ServerLock::acquire(&config).await.unwrap();
+    let before = ephemeral(&world, &world.store, "before").await.unwrap().id;
+    silent(&world).await;
+    let presence = Presence::begin(&config(&world.url), GRACE).await.unwrap();
+    assert!(there(&world, [before]).await[0]);
+    let during = ephemeral(&world, &world.store, "during").await.unwrap().id;
+    ends(&world, before).await;
+    assert!(there(&world, [during]).await[0]);
+    presence.end().await;
+}
+
+#[tokio::test]
+async fn a_server_that_was_only_paused_keeps_its_threads() {
+    let world = World::new().await;
     let thread = ephemeral(&world, &world.store, "brief").await.unwrap().id;
+    let paused = silent(&world).await;
+    let presence = Presence::begin(&config(&world.url), GRACE).await.unwrap();
+    let resumed = "UPDATE recollect.servers SET beat_at = clock_timestamp() WHERE server_id = $1";
     let owner = world.owner().await;
-    let locks = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock'
-        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
-    let holder: i32 = owner.query_one(locks, &[]).await.unwrap().get(0);
-    owner
-        .execute("SELECT pg_terminate_backend($1)", &[&holder])
-        .await
-        .unwrap();
-    let mut again = None;
+    assert_eq!(owner.execute(resumed, &[&paused]).await.unwrap(), 1);
+    // Silent again, for longer than a server is waited for.
+    sleep(GRACE * 2).await;
+    assert!(there(&world, [thread]).await[0]);
+    presence.end().await;
+}
+
+#[tokio::test]
+async fn a_private_database_has_no_other_servers() {
+    let world = World::new().await;
+    let thread = ephemeral(&world, &world.store, "brief").await.unwrap().id;
+    silent(&world).await;
+    let config = StoreConfig {
+        private: true,
+        ..config(&world.url)
+    };
+    let presence = Presence::begin(&config, HOUR).await.unwrap();
+    assert!(!there(&world, [thread]).await[0]);
+    presence.end().await;
+}
+
+#[tokio::test]
+async fn a_server_that_loses_its_connection_is_heard_of_again() {
+    let world = World::new().await;
+    let presence = Presence::begin(&config(&world.url), HOUR).await.unwrap();
+    let owner = world.owner().await;
+    let disconnect = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND query LIKE '%recollect.servers%' AND pid <> pg_backend_pid()";
+    let beat = "SELECT beat_at FROM recollect.servers";
+    let mut seen: OffsetDateTime = owner.query_one(beat, &[]).await.unwrap().get(0);
+    let mut disconnected = 0;
     for _ in 0..300 {
         sleep(Duration::from_millis(100)).await;
-        let found = owner.query_opt(locks, &[]).await.unwrap();
-        again = found
-            .map(|row| row.get::<_, i32>(0))
-            .filter(|pid| *pid != holder);
-        if again.is_some() {
-            break;
+        let now = owner.query_one(beat, &[]).await.unwrap().get(0);
+        if now > seen && disconnected > 0 {
+            presence.end().await;
+            assert!(owner.query_opt(beat, &[]).await.unwrap().is_none());
+            return;
+        }
+        if now > seen {
+            seen = now;
+            disconnected = owner.execute(disconnect, &[]).await.unwrap();
         }
     }
-    assert!(again.is_some(), "the lock is held again");
-    assert!(there(&world, [thread]).await[0]);
-    drop(presence);
-}
-
-#[tokio::test]
-async fn a_server_that_starts_waits_for_one_that_has_just_lost_its_lock() {
-    let world = World::new().await;
-    let config = config(&world.url);
-    let living = ServerLock::acquire(&config).await.unwrap();
-    let thread = ephemeral(&world, &world.store, "brief").await.unwrap().id;
-    // A restart of Postgres ends all connections, too.
-    let disconnect = "SELECT pg_terminate_backend(pid) FROM pg_locks
-        WHERE locktype = 'advisory' AND mode = 'ShareLock'
-        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
-    let owner = world.owner().await;
-    assert_eq!(owner.execute(disconnect, &[]).await.unwrap(), 1);
-    let starting = ServerLock::acquire(&config).await.unwrap();
-    assert!(there(&world, [thread]).await[0]);
-    drop((living, starting));
-    let _alone = ServerLock::acquire(&config).await.unwrap();
-    assert!(!there(&world, [thread]).await[0]);
+    panic!("the server was not heard of after {disconnected} of its connections were closed");
 }
 
 #[tokio::test]
