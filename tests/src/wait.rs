@@ -20,7 +20,7 @@ pub const SOON: Duration = Duration::from_secs(60);
 
 /// How long the index may lag behind what a test has stored. The changes of all
 /// tests of a server are in one queue.
-const FRESH: Duration = Duration::from_secs(120);
+const FRESH: Duration = Duration::from_secs(200);
 
 /// Asks again and again until `check` gives a value.
 ///

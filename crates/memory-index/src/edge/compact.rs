@@ -26,7 +26,7 @@ mod sizes;
 const DELETED_SHARE: usize = 5;
 /// The fewest points that are merged while little is written: fewer are found by brute force in about as
 /// much time. Tests merge fewer, to be fast.
-const MERGED_FROM: usize = if cfg!(test) { 4_000 } else { 20_000 };
+const MERGED_FROM: usize = if cfg!(test) { 1_000 } else { 20_000 };
 
 impl Writer {
     /// Begins to merge the segments if there are too many, or too many deleted points in them.

@@ -41,7 +41,7 @@ const STATE_REBUILDING: &str = "rebuilding";
 
 /// The engine is optimized after this many changes, or after changes to 1/8 of its points if
 /// that is more. Each time it may build the graphs of a segment of up to 256 MB again.
-const OPTIMIZE_AFTER: usize = 5_000;
+const OPTIMIZE_AFTER: usize = if cfg!(test) { 1_000 } else { 5_000 };
 const OPTIMIZE_AFTER_SHARE: usize = 8;
 /// The engine is optimized after this many changes, however large it is: until then new points
 /// are searched by brute force. New points are merged with the segment that is not full, and it has

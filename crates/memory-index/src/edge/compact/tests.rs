@@ -304,7 +304,7 @@ fn many_segments_are_merged_while_they_change() {
 
 #[test]
 fn new_points_are_optimized_during_a_merge_but_not_during_an_erasure() {
-    const NEW: u128 = 6_000;
+    const NEW: u128 = 1_500;
     const ROUNDS: u128 = 30;
     let directory = tempfile::tempdir().unwrap();
     let mut writer = filled(directory.path());
