@@ -679,8 +679,8 @@ type MemoryPolicy struct {
 	// docs/memory/window.md.
 	ContextTokens *int32 `protobuf:"varint,33,opt,name=context_tokens,json=contextTokens,proto3,oneof" json:"context_tokens,omitempty"`
 	// redaction replaces or refuses secrets and personal data. Only valid in an app's
-	// policy. It applies within five seconds, in every server process.
-	// Default: REDACTION_OFF.
+	// policy, which may be stricter than the server's, not weaker. It applies within five
+	// seconds, in every server process. Default: REDACTION_OFF.
 	Redaction Redaction `protobuf:"varint,34,opt,name=redaction,proto3,enum=recollect.v1.Redaction" json:"redaction,omitempty"`
 	// redacted_kinds are the kinds that redaction looks for. Only valid in an app's
 	// policy. Empty: the value of the next level. Default: SENSITIVE_KIND_SECRET and

@@ -689,7 +689,7 @@ type ExportSummary struct {
 	UnreadableNodeCount int64 `protobuf:"varint,7,opt,name=unreadable_node_count,json=unreadableNodeCount,proto3" json:"unreadable_node_count,omitempty"`
 	// checksum is a SHA-256, in hexadecimal, of what an import stores again, independent
 	// of the order of policies, files, threads, memories and documents. The export of an
-	// import has the same checksum. See docs/cli.md.
+	// import has the same checksum, unless a policy has redacted it. See docs/cli.md.
 	Checksum string `protobuf:"bytes,8,opt,name=checksum,proto3" json:"checksum,omitempty"`
 	// plan_count is the number of plans.
 	PlanCount int64 `protobuf:"varint,9,opt,name=plan_count,json=planCount,proto3" json:"plan_count,omitempty"`

@@ -21,4 +21,4 @@ mod tests;
 pub use format::{Format, Labels, Rendered, Said};
 pub use read::messages_in;
 pub use render::render;
-pub use request::{format_from, new_messages_from};
+pub use request::{format_from, inputs_of, new_messages_from};

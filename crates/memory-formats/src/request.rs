@@ -10,6 +10,7 @@ use memory_contract::{
 
 use crate::format::Format;
 use crate::read::{complete, read};
+use crate::reading::ReadMessage;
 
 /// Reads the messages of one append: 1 to 256, at most 3 MiB together, as messages or in
 /// the formats of providers. The error names the first 20 wrong fields.
@@ -64,13 +65,7 @@ fn provider_messages_from(
         )
         .into());
     }
-    let mut all = Vec::new();
-    for (index, proto::ProviderMessages { format, json }) in lists.into_iter().enumerate() {
-        let field = format!("provider_messages[{index}]");
-        let provider = provider_from("format", format).map_err(|invalid| invalid.within(&field))?;
-        check::no_nul(&format!("{field}.json"), &json)?;
-        all.extend(read(provider, &format!("{field}.json"), &json)?);
-    }
+    let all = read_all(&lists)?;
     if all.is_empty() || all.len() > limits::BATCH_MESSAGES {
         return Err(Invalid::new(
             "provider_messages",
@@ -82,7 +77,6 @@ fn provider_messages_from(
         )
         .into());
     }
-    complete(&mut all);
     let mut messages = Vec::with_capacity(all.len());
     let mut invalid = Vec::new();
     for one in all {
@@ -100,6 +94,31 @@ fn provider_messages_from(
     }
     InvalidFields::none_of(invalid)?;
     Ok(messages)
+}
+
+/// Reads all lists.
+fn read_all(lists: &[proto::ProviderMessages]) -> Result<Vec<ReadMessage>, InvalidFields> {
+    let mut all = Vec::new();
+    for (index, proto::ProviderMessages { format, json }) in lists.iter().enumerate() {
+        let field = format!("provider_messages[{index}]");
+        let provider =
+            provider_from("format", *format).map_err(|invalid| invalid.within(&field))?;
+        check::no_nul(&format!("{field}.json"), json)?;
+        all.extend(read(provider, &format!("{field}.json"), json)?);
+    }
+    complete(&mut all);
+    Ok(all)
+}
+
+/// The messages in the lists of one request. Their limits are not checked.
+///
+/// # Errors
+/// A list is not JSON, or not in its format.
+pub fn inputs_of(
+    lists: &[proto::ProviderMessages],
+) -> Result<Vec<proto::MessageInput>, InvalidFields> {
+    let all = read_all(lists)?;
+    Ok(all.into_iter().map(|read| read.message).collect())
 }
 
 /// An error about a field of a message as one about the place that it was read from.

@@ -2,7 +2,7 @@
 
 use memory_contract::proto::{DESCRIPTORS, RecallScope};
 use prost_reflect::{
-    DescriptorPool, DynamicMessage, MessageDescriptor, ReflectMessage as _, Value,
+    DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor, ReflectMessage as _, Value,
 };
 
 /// Whose data a request is about. `field` is the path of the field that says so.
@@ -44,9 +44,19 @@ impl Default for Requests {
 impl Requests {
     /// The type of a call's request, where the client sends one.
     pub fn of(&self, service: &str, method: &str) -> Option<MessageDescriptor> {
-        let service = self.0.get_service_by_name(service)?;
-        let method = service.methods().find(|found| found.name() == method)?;
+        let method = self.method(service, method)?;
         (!method.is_client_streaming()).then(|| method.input())
+    }
+
+    /// Whether the client of a call sends a stream.
+    pub fn streams(&self, service: &str, method: &str) -> bool {
+        let method = self.method(service, method);
+        method.is_some_and(|method| method.is_client_streaming())
+    }
+
+    fn method(&self, service: &str, method: &str) -> Option<MethodDescriptor> {
+        let service = self.0.get_service_by_name(service)?;
+        service.methods().find(|found| found.name() == method)
     }
 
     /// A type by its name, such as `Thread`.

@@ -33,11 +33,12 @@ const SENT: [&str; 16] = [
 ];
 
 /// Headers of answers that a page may read.
-const SHOWN: [&str; 4] = [
+const SHOWN: [&str; 5] = [
     "connect-content-encoding",
     "grpc-message",
     "grpc-status",
     "grpc-status-details-bin",
+    "recollect-redacted",
 ];
 
 /// Text that is not an origin.

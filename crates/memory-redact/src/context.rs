@@ -91,7 +91,7 @@ macro_rules! value {
     () => {
         concat!(
             r#"\*{0,3}\s{0,8}(?:str\s?=\s?|string\s?=\s?)?\\*["'`“„«「]?"#,
-            r"([\p{Latin}\p{Cyrillic}\p{Greek}0-9!\#$%&*+./:=?@^_~-]{8,})"
+            r"([\p{Latin}\p{Cyrillic}\p{Greek}0-9!\#$%&*+./:=?@^_~-]{8,513})"
         )
     };
 }
@@ -99,7 +99,7 @@ macro_rules! value {
 /// One row a context. Names and words match in any case.
 #[rustfmt::skip]
 pub(crate) const CONTEXTS: &[Row] = &[
-    after("url-password", &["://"], r#"[^\s/?\#@:"'`<>()\[\]{}]*:([^\s/?\#"'`<>()\[\]{}]+)@[A-Za-z0-9\[_]"#, is_written_out, "RFC 3986"),
+    after("url-password", &["://", r":\/\/"], r#"[^\s/?\#@:"'`<>()\[\]{}]*:([^\s/?\#"'`<>()\[\]{}]+)@[A-Za-z0-9\[_]"#, is_written_out, "RFC 3986"),
     after("azure-key", &["AccountKey=", "SharedAccessKey="], r"([A-Za-z0-9+/%]{40,}={0,2})", is_any, "kingfisher"),
     after("azure-signature", &["?sig=", "&sig="], r"([A-Za-z0-9+/%=]{40,})", is_any, "public examples"),
     after("aws-secret-key", &["secret"], concat!(rest_of_name!(), joint!(), r#"\s{0,8}\\*["'`]?([A-Za-z0-9+/]{40})(?:[^A-Za-z0-9+/=]|$)"#), is_mixed, "kingfisher"),

@@ -51,7 +51,7 @@ const TEXTS: &[&str] = &[
 ];
 
 /// How many secrets of a row are planted into each text.
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 1;
 
 /// The rest of a private key as programs write it. The row also takes what people make of it.
 const PRIVATE_KEY: &str = concat!(

@@ -166,7 +166,10 @@ impl Table {
                     });
                     break;
                 }
-                refused = refused.max(found.end);
+                // What stands behind words is short, so what follows is searched again.
+                if self.rows[row].start != Start::After {
+                    refused = refused.max(found.end);
+                }
             }
         }
     }

@@ -1,6 +1,9 @@
 //! Secrets and personal data are replaced or refused before anything is stored.
 
-use memory_contract::proto::{AppendMessagesRequest, MemoryPolicy, Redaction, Role, SensitiveKind};
+use memory_contract::proto::{
+    AppendMessagesRequest, CreateApiKeyRequest, KeyBounds, MemoryPolicy, Redaction, Role,
+    SensitiveKind,
+};
 use recollect_tests::{
     Client, Cluster, DataDir, Dynamic, Http, Key, Mcp, Options, PLAIN, SOON, Server,
     VALID_REQUESTS, app, apply, by_session, eventually, metadata, say, session, text_of, texts,
@@ -88,6 +91,15 @@ fn leaf(method: &str, path: &[String]) -> Leaf {
     let field = names.next().map_or("", String::as_str);
     let above = names.next().map_or("", String::as_str);
     match field {
+        // Filters are compared with what is stored.
+        _ if path
+            .iter()
+            .any(|name| name == "filter" || name == "conditions") =>
+        {
+            Leaf::Other
+        }
+        "metadata" if method.contains("/List") || method.contains("/Delete") => Leaf::Other,
+        "task" if method.contains("/List") => Leaf::Other,
         "data" if method.starts_with("CheckpointService") => Leaf::Other,
         "metadata" | "arguments" | "json" | "data" | "patch" => Leaf::Json,
         "name" if above == "file" => Leaf::Text,
@@ -127,10 +139,6 @@ fn planted(method: &str, request: &Value, path: &[String], text: &str) -> Option
         // The form of its messages is what a provider's body has.
         Leaf::Json if path.iter().any(|name| name == "provider_messages") => {
             json!(json!([{ "role": "user", "content": text }]).to_string())
-        }
-        // The message has an object here, the condition a value.
-        Leaf::Json if path.iter().any(|name| name == "conditions") => {
-            json!(json!(text).to_string())
         }
         Leaf::Json => json!(json!({ "a": [text] }).to_string()),
     };
@@ -228,7 +236,7 @@ async fn l15_every_text_of_every_call_is_looked_at() {
             refused += 1;
         }
     }
-    assert!(refused > 50, "{refused} texts");
+    assert!(refused > 45, "{refused} texts");
     let listed = json!({ "target": { "app": { "app_id": app } } });
     let exported = Dynamic::call(&client, "TransferService/ExportRecords", listed).await;
     let exported = Value::from(exported.unwrap().into_inner()).to_string();
@@ -236,6 +244,78 @@ async fn l15_every_text_of_every_call_is_looked_at() {
         exported.contains("Hello.") && !exported.contains(&key),
         "{exported}"
     );
+}
+
+#[apply(trial)]
+async fn l15_a_key_of_another_app_does_not_switch_redaction_off() {
+    let client = plain().await;
+    let (secret_app, other_app) = (app(), app());
+    let made = CreateApiKeyRequest {
+        name: format!("bound-{other_app}"),
+        bounds: Some(KeyBounds {
+            app_ids: vec![other_app.clone()],
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let made = client.call(made).await;
+    set(&client, &secret_app, redacting(Redaction::Replace)).await;
+    let bearer = format!("Bearer {}", made.secret);
+    let bound = Client::with_authorization(&PLAIN.ready().addr, Some(&bearer)).await;
+    let said = |app: &str| AppendMessagesRequest {
+        thread: by_session(session(app, "ada", "k")),
+        messages: vec![say(Role::User, &secret())],
+        ..Default::default()
+    };
+    // The first call after the change reads which apps redact.
+    bound.call(said(&other_app)).await;
+    let thread_id = client.call(said(&secret_app)).await.thread_id;
+    assert_eq!(
+        texts(&client.all_messages(&thread_id).await),
+        ["[REDACTED:stripe-key]"]
+    );
+}
+
+#[apply(trial)]
+async fn l15_a_providers_body_keeps_its_form() {
+    let client = plain().await;
+    let app = app();
+    set(&client, &app, redacting(Redaction::Replace)).await;
+    let key = secret();
+    let image = "https://example.org/a.png?token=aB3dE5gH7jK9mN1p&size=2";
+    let body = json!([
+        { "role": "user", "content": [
+            { "type": "text", "text": format!("Pay with {key}.") },
+            { "type": "image_url", "image_url": { "url": image } },
+        ] },
+        { "role": "assistant", "content": null, "tool_calls": [
+            { "id": "4111111111111111", "type": "function", "function": {
+                "name": "pay", "arguments": json!({ "card": 4_111_111_111_111_111_u64 }).to_string() } },
+        ] },
+        { "role": "tool", "tool_call_id": "4111111111111111", "content": format!("{{\"key\": \"{key}\"}}") },
+    ]);
+    let request = json!({
+        "thread": { "session": { "app_id": app, "user_id": "ada", "session_key": "k" } },
+        "provider_messages": [{ "format": 1, "json": body.to_string() }],
+    });
+    let stored = answer(&client, "MessageService/AppendMessages", request).await;
+    let request = json!({ "thread": { "thread_id": stored["thread_id"] }, "formats": [1] });
+    let history = answer(&client, "MessageService/GetHistory", request).await;
+    let rendered: Value =
+        serde_json::from_str(history["rendered"][0]["body"].as_str().unwrap()).unwrap();
+    let text = rendered.to_string();
+    assert!(!text.contains(&key), "{text}");
+    assert!(
+        text.contains(image) && text.contains("Pay with [REDACTED:stripe-key]."),
+        "{text}"
+    );
+    let messages = rendered.get("messages").unwrap_or(&rendered);
+    let call = &messages[1]["tool_calls"][0];
+    assert_eq!(call["id"], "4111111111111111", "{text}");
+    assert_eq!(messages[2]["tool_call_id"], "4111111111111111", "{text}");
+    let arguments = call["function"]["arguments"].as_str().unwrap();
+    let arguments: Value = serde_json::from_str(arguments).unwrap();
+    assert_eq!(arguments, json!({ "card": "[REDACTED:card]" }));
 }
 
 #[apply(trial)]

@@ -96,7 +96,7 @@ macro_rules! define_policies {
                     )*
                     origins,
                 };
-                resolved.with_default_scope()
+                resolved.with_default_scope().with_strictest_redaction(levels)
             }
         }
 
@@ -209,6 +209,28 @@ impl ResolvedPolicy {
         let is_set = self.origins.iter().any(|(field, _)| *field == "scope");
         if !is_set && self.memory_space != MemorySpace::App {
             self.scope = MemoryScope::Space;
+        }
+        self
+    }
+
+    /// No level is less strict than the more general ones: an app cannot switch off what the server
+    /// asks for.
+    pub(crate) fn with_strictest_redaction(
+        mut self,
+        levels: &[(PolicyLevel, &MemoryPolicy)],
+    ) -> Self {
+        let stated = levels
+            .iter()
+            .filter_map(|(level, policy)| Some((policy.redaction?, *level)));
+        if let Some((redaction, level)) = stated.max()
+            && redaction > self.redaction
+        {
+            self.redaction = redaction;
+            let origins = self
+                .origins
+                .iter_mut()
+                .filter(|(field, _)| *field == "redaction");
+            origins.for_each(|origin| origin.1 = level);
         }
         self
     }

@@ -259,7 +259,8 @@ impl From<Instructions> for Option<String> {
 }
 
 /// What happens to secrets and personal data in the texts of requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The later ones are stricter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Redaction {
     /// Nothing.

@@ -19,11 +19,12 @@ impl PolicyStore<'_> {
         if let Some(known) = self.store.redacting.find(tenant).await {
             return Ok(known);
         }
+        let changes = self.store.redacting.changes();
         let params: Params<'_> = &[&tenant.as_str()];
         let any = query!("policies/any_redacts");
         let row = only(self.store.pool.within(self.caller, any, params).await?)?;
         let any = column(&row, "any")?;
-        self.store.redacting.keep(tenant, any).await;
+        self.store.redacting.keep(tenant, any, changes).await;
         Ok(any)
     }
 }

@@ -18,6 +18,13 @@ impl Redacted {
         self.0.values().sum()
     }
 
+    /// Adds what was replaced besides.
+    pub(super) fn add_all(&mut self, other: Self) {
+        for (name, count) in other.0 {
+            *self.0.entry(name).or_default() += count;
+        }
+    }
+
     /// Counts what was found.
     pub(super) fn add(&mut self, names: Vec<&'static str>) {
         for name in names {

@@ -11,12 +11,15 @@ use super::{json, redacted::Redacted};
 pub(super) enum Form {
     /// Prose, code or any other text.
     Plain,
-    /// A JSON value.
+    /// A JSON value, or any text that was sent in its place.
     Json,
+    /// A JSON value that is a provider's own part, some of which the provider compares.
+    Opaque,
 }
 
 /// The fields that have texts, by the names of their messages. Other fields name or configure
-/// something, or have content that only its maker can read.
+/// something, filter what is stored, or have content that only its maker can read. Messages in
+/// providers' formats are read before.
 const TEXTS: &[(&str, Form, &[&str])] = &[
     ("AgentEvent", Form::Json, &["json"]),
     (
@@ -30,33 +33,26 @@ const TEXTS: &[(&str, Form, &[&str])] = &[
     ("CompareIndexesRequest", Form::Plain, &["queries"]),
     ("CreateThreadRequest", Form::Plain, &["title"]),
     ("CreateThreadRequest", Form::Json, &["metadata"]),
-    ("DeleteCheckpointsRequest", Form::Json, &["metadata"]),
-    ("DocumentCondition", Form::Json, &["json"]),
     ("DocumentInput", Form::Json, &["json"]),
     ("ExportedDocument", Form::Plain, &["indexed_text"]),
     ("ExportedDocument", Form::Json, &["json"]),
     ("File", Form::Plain, &["name"]),
     ("FileRef", Form::Plain, &["name", "caption"]),
     ("ListAttemptsRequest", Form::Plain, &["task"]),
-    ("ListCheckpointsRequest", Form::Json, &["metadata"]),
-    ("ListThreadsRequest", Form::Json, &["metadata"]),
     ("Memory", Form::Plain, &["text", "topics", "entities"]),
     ("Memory", Form::Json, &["metadata"]),
-    ("MemoryFilter", Form::Plain, &["topics", "entities"]),
-    ("MemoryFilter", Form::Json, &["metadata"]),
     ("MemoryInput", Form::Plain, &["text", "topics", "entities"]),
     ("MemoryInput", Form::Json, &["metadata"]),
     ("Message", Form::Json, &["metadata"]),
-    ("MessageFilter", Form::Json, &["metadata"]),
     ("MessageInput", Form::Json, &["metadata"]),
     ("NodeMessage", Form::Plain, &["content"]),
     ("NodeMessageInput", Form::Plain, &["content"]),
+    ("OpaquePart", Form::Opaque, &["json"]),
     ("Part", Form::Plain, &["text"]),
     ("Part", Form::Json, &["json"]),
     ("Plan", Form::Plain, &["goal", "current_phase"]),
     ("Plan", Form::Json, &["data"]),
     ("PlanStep", Form::Plain, &["title", "result"]),
-    ("ProviderMessages", Form::Json, &["json"]),
     ("PutCheckpointRequest", Form::Json, &["metadata"]),
     ("PutWorkingMemoryRequest", Form::Plain, &["summary"]),
     ("PutWorkingMemoryRequest", Form::Json, &["data"]),
@@ -78,9 +74,12 @@ const TEXTS: &[(&str, Form, &[&str])] = &[
     ("WorkingMessage", Form::Json, &["metadata"]),
 ];
 
-/// What vouches for the text of a model's reasoning. It does not for a changed text, and providers
-/// refuse reasoning with a wrong one.
-const VOUCHERS: [&str; 3] = ["signature", "encrypted_content", "id"];
+/// What vouches for a model's text or reasoning. It does not for a changed one, and providers refuse
+/// reasoning with a wrong one.
+const VOUCHERS: [(&str, &[&str]); 2] = [
+    ("Reasoning", &["signature", "encrypted_content", "id"]),
+    ("Part", &["signature"]),
+];
 
 /// The form of the texts that a field has, if it has any.
 pub(super) fn form_of(message: &str, field: &str) -> Option<Form> {
@@ -108,9 +107,9 @@ struct Walk {
 }
 
 impl Walk {
-    /// Replaces in a message and in those that it contains. Returns whether it has own texts that
-    /// changed.
-    fn message(&mut self, message: &mut DynamicMessage, path: &str) {
+    /// Replaces in a message and in those that it contains. Returns whether a text or a model's
+    /// reasoning has changed.
+    fn message(&mut self, message: &mut DynamicMessage, path: &str) -> bool {
         let descriptor = message.descriptor();
         let mut changed = false;
         for (field, value) in message.fields_mut() {
@@ -119,22 +118,24 @@ impl Walk {
                 path => format!("{path}.{}", field.name()),
             };
             let form = form_of(descriptor.name(), field.name());
-            changed |= self.value(value, form, &path);
+            let is_own = form.is_some() || field.name() == "reasoning";
+            changed |= self.value(value, form, &path) && is_own;
         }
-        if changed && descriptor.name() == "Reasoning" {
-            for voucher in VOUCHERS {
+        if changed {
+            let vouchers = VOUCHERS
+                .iter()
+                .filter(|(name, _)| *name == descriptor.name());
+            for voucher in vouchers.flat_map(|(_, vouchers)| *vouchers) {
                 message.clear_field_by_name(voucher);
             }
         }
+        changed
     }
 
     fn value(&mut self, value: &mut Value, form: Option<Form>, path: &str) -> bool {
         match (value, form) {
             (Value::String(text), Some(form)) => self.text(text, form, path),
-            (Value::Message(message), _) => {
-                self.message(message, path);
-                false
-            }
+            (Value::Message(message), _) => self.message(message, path),
             (Value::List(items), form) => {
                 let mut changed = false;
                 for (index, item) in items.iter_mut().enumerate() {
@@ -153,7 +154,8 @@ impl Walk {
                 let names: Vec<_> = hits.into_iter().map(|hit| hit.name).collect();
                 (replaced.into_owned(), names)
             }
-            Form::Json => json::redact(text, self.kinds),
+            Form::Json => json::redact(text, self.kinds, false),
+            Form::Opaque => json::redact(text, self.kinds, true),
         };
         if names.is_empty() {
             return false;
@@ -201,11 +203,17 @@ mod tests {
     ];
 
     fn is_name(message: &str, field: &str) -> bool {
-        // What a provider's own part has, only the provider reads.
+        // Filters are compared with what is stored.
+        let is_filter = ["DocumentCondition", "MemoryFilter", "MessageFilter"].contains(&message)
+            || message.starts_with("List")
+            || message == "DeleteCheckpointsRequest";
+        // Bodies are read before.
+        let is_body = message == "ProviderMessages";
         NAMES.contains(&field)
             || field.ends_with("_id")
             || field.ends_with("_ids")
-            || message == "OpaquePart"
+            || is_filter
+            || is_body
     }
 
     fn collect(

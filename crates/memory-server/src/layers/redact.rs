@@ -65,6 +65,11 @@ impl Around for Redact {
         let method = self.methods.of(request.uri().path());
         let descriptor = self.requests.of(&method.service, &method.name);
         let (Some(caller), Some(descriptor)) = (caller, descriptor) else {
+            let streams = self.requests.streams(&method.service, &method.name);
+            if method.ours && !streams {
+                let refused = message::unreadable("its texts cannot be redacted");
+                return Box::pin(async { Ok(refused.into_http()) });
+            }
             return Box::pin(inner.call(request));
         };
         // The one that is ready, not its clone.

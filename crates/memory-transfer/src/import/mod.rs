@@ -127,7 +127,13 @@ impl Import {
         }
         let kind = match self.redacted(kind).await {
             Ok(kind) => kind,
-            Err(error) => return self.refuse(position, error),
+            Err(error) => {
+                let error = match error {
+                    ApiError::TextRefused(fields) => ApiError::TextRefused(fields.within("record")),
+                    error => error,
+                };
+                return self.refuse(position, error);
+            }
         };
         match kind {
             Kind::AppPolicy(policy) => {
@@ -186,9 +192,13 @@ impl Import {
 
     /// The record without what the policy of its app replaces, unless only its maker can read it.
     async fn redacted(&mut self, kind: Kind) -> Result<Kind, ApiError> {
+        // Messages are redacted when their batch is stored.
         if matches!(
             kind,
-            Kind::CheckpointValue(_) | Kind::CheckpointWrite(_) | Kind::Summary(_)
+            Kind::Message(_)
+                | Kind::CheckpointValue(_)
+                | Kind::CheckpointWrite(_)
+                | Kind::Summary(_)
         ) {
             return Ok(kind);
         }

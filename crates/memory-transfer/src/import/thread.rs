@@ -196,6 +196,7 @@ impl Import {
         };
         let import = self.handlers.messages.import(self.caller.clone());
         let imported = import.take(request).await?;
+        self.tally.redacted += i64::from(imported.redaction_count);
         Ok(Outcome::of(imported.replayed))
     }
 
