@@ -45,12 +45,6 @@ test: setup ## Run the tests, but for the long ones
 test-all: setup build-clients ## Run all tests: also the clients, the console and chaos
 	@RECOLLECT_LONG_TESTS=1 scripts/run-tests
 
-.PHONY: test-model
-test-model: setup ## Run the tests with a small real language model
-	@scripts/setup test-model
-	cargo build --workspace --bins
-	RECOLLECT_LONG_TESTS=1 RECOLLECT_TEST_MODEL=1 scripts/run-tests small_model
-
 .PHONY: features
 features: setup build-clients ## Run the tests of the feature table, and print the table
 	cargo build --workspace --bins

@@ -6,7 +6,6 @@ mod facts;
 mod held;
 mod outages;
 mod ranges;
-mod small;
 mod strategies;
 mod summaries;
 mod without;
