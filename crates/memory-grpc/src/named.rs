@@ -48,10 +48,9 @@ impl Requests {
         (!method.is_client_streaming()).then(|| method.input())
     }
 
-    /// Whether the client of a call sends a stream.
-    pub fn streams(&self, service: &str, method: &str) -> bool {
-        let method = self.method(service, method);
-        method.is_some_and(|method| method.is_client_streaming())
+    /// Whether the contract could not be read.
+    pub fn is_empty(&self) -> bool {
+        self.0.services().len() == 0
     }
 
     fn method(&self, service: &str, method: &str) -> Option<MethodDescriptor> {

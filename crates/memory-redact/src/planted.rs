@@ -106,7 +106,7 @@ fn secrets_of_every_row_are_found_in_every_text() {
         }
     }
     let count: usize = missed.values().map(Vec::len).sum();
-    assert!(planted > 10_000, "{planted}");
+    assert!(planted > 3_000, "{planted}");
     for (name, texts) in &missed {
         assert!(
             texts.len() * 100 <= TEXTS.len() * ROUNDS,

@@ -185,7 +185,8 @@ impl Redactor {
                 },
                 Name::UserOfAllApps { .. } | Name::AllUsers { .. } | Name::Deletion(_) => None,
             };
-            apps.extend(app);
+            // The handler refuses a name that Postgres cannot have.
+            apps.extend(app.filter(|app| !app.as_str().contains('\0')));
         }
         Ok(apps)
     }
