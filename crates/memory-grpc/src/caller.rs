@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use memory_contract::key::KeyScope;
+use memory_contract::key::{KeyBounds, KeyScope};
 use memory_store::{Authenticator, Caller, LookupError};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -94,6 +94,14 @@ impl Standing {
                 return;
             }
         }
+    }
+}
+
+/// The caller without bounds, to look up whose data it asks for.
+pub fn unbound(caller: &Caller) -> Caller {
+    Caller {
+        bounds: KeyBounds::default(),
+        ..caller.clone()
     }
 }
 

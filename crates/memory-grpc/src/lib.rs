@@ -10,7 +10,7 @@ pub mod request;
 pub mod status;
 mod transport;
 
-pub use caller::{Standing, admin_of, caller_of, look_up, require_scope, standing_of};
+pub use caller::{Standing, admin_of, caller_of, look_up, require_scope, standing_of, unbound};
 pub use deadline::{Deadline, remaining, until};
 pub use error::{ApiError, RETRY_OVERLOADED};
 pub use named::{Name, Requests, names};

@@ -1,5 +1,7 @@
 //! What a request names: the owners of data, by their names and by ids of their data.
 
+use std::sync::LazyLock;
+
 use memory_contract::proto::{DESCRIPTORS, RecallScope};
 use prost_reflect::{
     DescriptorPool, DynamicMessage, MessageDescriptor, MethodDescriptor, ReflectMessage as _, Value,
@@ -29,15 +31,19 @@ pub enum Name {
     Deletion(String),
 }
 
-/// The types of requests, by the paths of their calls.
+/// The types of the contract, which are read once.
+static POOL: LazyLock<DescriptorPool> =
+    // A test decodes them.
+    LazyLock::new(|| DescriptorPool::decode(DESCRIPTORS).unwrap_or_default());
+
+/// The types of requests, by the paths of their calls. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Requests(DescriptorPool);
 
 impl Default for Requests {
     /// The types of the contract.
     fn default() -> Self {
-        // A test decodes them.
-        Self(DescriptorPool::decode(DESCRIPTORS).unwrap_or_default())
+        Self(POOL.clone())
     }
 }
 

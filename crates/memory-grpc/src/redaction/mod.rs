@@ -9,8 +9,7 @@ mod texts;
 use std::collections::BTreeSet;
 
 use memory_contract::{
-    AppId, InvalidFields, check,
-    key::KeyBounds,
+    AppId, InvalidFields, UserId, check,
     policy::{PolicyLevel, Redaction, ResolvedPolicy},
 };
 use memory_redact::Kinds;
@@ -21,6 +20,7 @@ use tokio::task::spawn_blocking;
 
 use crate::{
     ApiError,
+    caller::unbound,
     named::{Name, Requests, names},
 };
 
@@ -160,27 +160,18 @@ impl Redactor {
         request: &DynamicMessage,
     ) -> Result<BTreeSet<AppId>, ApiError> {
         let everything = &unbound(caller);
+        let app_of = |owner: Option<(AppId, UserId)>| owner.map(|(app, _)| app);
         let mut apps = BTreeSet::new();
         for name in names(request) {
             let app = match name {
                 Name::User { app, .. } | Name::App { app, .. } => Some(AppId::new(app)),
                 // The handler refuses malformed ids, and those of nothing.
                 Name::Thread(id) => match check::uuid("thread_id", &id) {
-                    Ok(id) => self
-                        .store
-                        .threads(everything)
-                        .owner(id.into())
-                        .await?
-                        .map(|(app, _)| app),
+                    Ok(id) => app_of(self.store.threads(everything).owner(id.into()).await?),
                     Err(_) => None,
                 },
                 Name::Memory(id) => match check::uuid("memory_id", &id) {
-                    Ok(id) => self
-                        .store
-                        .memories(everything)
-                        .owner(id.into())
-                        .await?
-                        .map(|(app, _)| app),
+                    Ok(id) => app_of(self.store.memories(everything).owner(id.into()).await?),
                     Err(_) => None,
                 },
                 Name::UserOfAllApps { .. } | Name::AllUsers { .. } | Name::Deletion(_) => None,
@@ -194,33 +185,17 @@ impl Redactor {
 
 /// What all of several policies ask for; `None`: nothing.
 fn strictest(policies: &[ResolvedPolicy]) -> Option<(Redaction, Kinds)> {
-    let on = || {
-        policies
-            .iter()
-            .filter(|policy| policy.redaction != Redaction::Off)
-    };
-    let redaction = match on().any(|policy| policy.redaction == Redaction::Refuse) {
-        true => Redaction::Refuse,
-        false => Redaction::Replace,
-    };
-    let kinds: Kinds = on()
-        .flat_map(|policy| &policy.redacted_kinds)
-        .copied()
-        .collect();
-    on().next().map(|_| (redaction, kinds))
+    let redaction = policies.iter().map(|policy| policy.redaction).max()?;
+    let redacting = policies
+        .iter()
+        .filter(|policy| policy.redaction != Redaction::Off);
+    let kinds = redacting.flat_map(|policy| &policy.redacted_kinds).copied();
+    (redaction != Redaction::Off).then(|| (redaction, kinds.collect()))
 }
 
 /// The refusal of a message whose texts cannot be looked at.
 fn unreadable() -> ApiError {
     ApiError::Unreadable {
         problem: "its texts cannot be redacted".into(),
-    }
-}
-
-/// The caller without bounds, to look up whose data it asks for.
-fn unbound(caller: &Caller) -> Caller {
-    Caller {
-        bounds: KeyBounds::default(),
-        ..caller.clone()
     }
 }

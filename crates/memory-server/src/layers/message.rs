@@ -4,6 +4,7 @@ use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use http::header::CONTENT_LENGTH;
 use http_body_util::Full;
 use memory_grpc::ApiError;
+use prost_reflect::{DynamicMessage, MessageDescriptor};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codec::{CompressionEncoding, DecodeBuf, Decoder, Streaming};
@@ -26,11 +27,15 @@ impl Decoder for Undecoded {
     }
 }
 
-/// The message of a request, and the request with this message alone, not compressed.
+/// The message of a request, of a type, and the request with this message alone, not compressed.
 ///
 /// # Errors
-/// A request without a message, of an unknown encoding, or too large.
-pub(super) async fn read(request: Request, max_bytes: usize) -> Result<(Bytes, Request), Status> {
+/// A request without a message of the type, of an unknown encoding, or too large.
+pub(super) async fn read(
+    request: Request,
+    descriptor: MessageDescriptor,
+    max_bytes: usize,
+) -> Result<(DynamicMessage, Request), Status> {
     let (mut parts, body) = request.into_parts();
     let encoding = match parts.headers.remove(ENCODING) {
         None => None,
@@ -43,6 +48,8 @@ pub(super) async fn read(request: Request, max_bytes: usize) -> Result<(Bytes, R
     let message = message.ok_or_else(|| unreadable("the request has no message"))?;
     parts.headers.remove(CONTENT_LENGTH);
     let request = Request::from_parts(parts, framed(&message));
+    let message = DynamicMessage::decode(descriptor, message)
+        .map_err(|_| unreadable("the request is not a message of this method"))?;
     Ok((message, request))
 }
 

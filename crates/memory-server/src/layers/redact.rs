@@ -7,7 +7,7 @@ use http::{HeaderName, HeaderValue};
 use memory_grpc::{Redacted, Redactor, Requests};
 use memory_store::{Caller, Store};
 use prost::Message as _;
-use prost_reflect::{DynamicMessage, MessageDescriptor};
+use prost_reflect::MessageDescriptor;
 use tonic::Status;
 
 use super::around::{Around, Inner};
@@ -46,9 +46,7 @@ impl Redact {
         if !self.redactor.may_redact(caller).await? {
             return Ok((request, Redacted::default()));
         }
-        let (bytes, request) = message::read(request, self.max_bytes).await?;
-        let mut decoded = DynamicMessage::decode(descriptor, bytes)
-            .map_err(|_| message::unreadable("the request is not a message of this method"))?;
+        let (mut decoded, request) = message::read(request, descriptor, self.max_bytes).await?;
         let redacted = self.redactor.redact(caller, &mut decoded).await?;
         let request = match redacted.is_empty() {
             true => request,

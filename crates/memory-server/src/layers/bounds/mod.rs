@@ -6,9 +6,8 @@
 use std::mem;
 
 use memory_contract::{AppId, UserId, check, deletion::DeletionScope, key::KeyBounds};
-use memory_grpc::{ApiError, Name, Requests, names};
+use memory_grpc::{ApiError, Name, Requests, names, unbound};
 use memory_store::{Caller, MemoryError, Store, StoreError};
-use prost_reflect::DynamicMessage;
 use tonic::Status;
 
 use super::around::{Around, Inner};
@@ -49,18 +48,12 @@ impl Bounds {
     ) -> Result<Request, Status> {
         let descriptor = self.requests.of(&method.service, &method.name);
         let descriptor = descriptor.ok_or(ApiError::OutOfBounds { field: None })?;
-        let (bytes, request) = message::read(request, self.max_bytes).await?;
-        let message = DynamicMessage::decode(descriptor, bytes)
-            .map_err(|_| message::unreadable("the request is not a message of this method"))?;
+        let (message, request) = message::read(request, descriptor, self.max_bytes).await?;
         let names = names(&message);
         if names.is_empty() && !BY_DIGEST.contains(&&*method.name) {
             return Err(ApiError::OutOfBounds { field: None }.into());
         }
-        // To look up whose data it is.
-        let everything = Caller {
-            bounds: KeyBounds::default(),
-            ..caller.clone()
-        };
+        let everything = unbound(caller);
         for name in names {
             self.check_name(&caller.bounds, &everything, method, name)
                 .await?;
