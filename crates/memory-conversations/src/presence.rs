@@ -148,22 +148,15 @@ impl Server {
                 continue;
             };
             match timeout(BEAT_TIMEOUT, self.beat_once(&connection)).await {
-                Ok(Ok(())) => held = Some(connection),
-                failed => {
-                    let error = failed.map_or_else(
-                        |_| "it took too long".to_owned(),
-                        |failed| {
-                            failed
-                                .err()
-                                .map(|error| error.to_string())
-                                .unwrap_or_default()
-                        },
-                    );
-                    tracing::warn!(error, "this server could not show that it runs");
-                    // Closed, not returned to the pool.
-                    drop(Object::take(connection));
+                Ok(Ok(())) => {
+                    held = Some(connection);
+                    continue;
                 }
+                Ok(Err(error)) => tracing::warn!(%error, "this server could not show that it runs"),
+                Err(_) => tracing::warn!("this server could not show in time that it runs"),
             }
+            // Closed, not returned to the pool.
+            drop(Object::take(connection));
         }
     }
 

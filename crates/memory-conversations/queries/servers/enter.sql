@@ -1,5 +1,5 @@
 -- Notes that the server $1 runs, alone if $2. Returns the newest thread, and the others that were
--- heard of within $3 seconds, each with its last beat; one row without a server if there is none.
+-- heard of within $3 seconds, each with its last beat. Without others: one row whose server is null.
 WITH forgotten AS (
     DELETE FROM recollect.servers s
     WHERE $2::boolean OR s.beat_at < clock_timestamp() - interval '1 day'
