@@ -51,7 +51,8 @@ pub enum ModelError {
     /// The provider rejected the request: a wrong model name or endpoint, or a prompt that is
     /// too long for the model.
     #[error(
-        "the provider rejected the request with HTTP status {status}; check model and endpoint"
+        "the provider rejected the request with HTTP status {status}; check model, endpoint and \
+         context_window"
     )]
     BadRequest {
         /// 300 to 499.

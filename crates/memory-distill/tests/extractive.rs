@@ -212,6 +212,79 @@ fn facts_are_explicit_statements_of_users() {
     assert_eq!(visited.entities, ["Ada", "Paris", "Mia"]);
 }
 
+/// What is extracted from messages, in order.
+fn texts_of(messages: &[SourceMessage]) -> Vec<String> {
+    let found = Extractive::new().facts(messages, ExtractionStrategy::Discrete);
+    found.into_iter().map(|fact| fact.text).collect()
+}
+
+#[test]
+fn each_fact_of_a_conversation_about_a_trip_is_found() {
+    let mut messages = vec![
+        user("Hi! We're going to Paris in May for our anniversary."),
+        assistant("How lovely! I live in Paris, and my budget is 9,000 euros."),
+        user("Can you find a hotel? My wife uses a wheelchair, and our budget is 3,000 euros."),
+    ];
+    let found = json!("I'm allergic to nuts. My wife uses a wheelchair.");
+    messages.extend(step(
+        "search",
+        json!({"text": "I live in Rome."}),
+        found,
+        false,
+    ));
+    messages.extend([
+        assistant("Should I look for quiet hotels? I prefer them."),
+        user("I prefer window seats on trains and we're both vegetarian, so any tips for dinner?"),
+        user("What if my wife has asthma? If it rains, our budget is 4,000 euros."),
+        user("Imagine I were you. I live in Rome, and my dog is called Rex."),
+    ]);
+    assert_eq!(
+        texts_of(&messages),
+        [
+            "Ada: We're going to Paris in May for our anniversary.",
+            "Ada: My wife uses a wheelchair.",
+            "Ada: Our budget is 3,000 euros.",
+            "Ada: I prefer window seats on trains.",
+            "Ada: We're both vegetarian.",
+        ]
+    );
+    let everything = Extractive::new().facts(&messages, ExtractionStrategy::Discrete);
+    assert!(
+        everything
+            .iter()
+            .all(|fact| fact.kind == FactKind::Semantic)
+    );
+    let preferences = Extractive::new().facts(&messages, ExtractionStrategy::Preferences);
+    let preferences: Vec<String> = preferences.into_iter().map(|fact| fact.text).collect();
+    assert_eq!(preferences, ["Ada: I prefer window seats on trains."]);
+}
+
+#[test]
+fn a_text_to_work_on_states_nothing_of_its_sender() {
+    for text in [
+        "Translate this into German:\nI live in Oslo. My wife uses a wheelchair.",
+        "I need help. Please proofread the following. I live in Oslo.",
+        "Let's pretend. I live in Oslo.",
+    ] {
+        assert_eq!(facts(text), [], "{text}");
+    }
+    let mut parts = message(Role::User, "Ada", vec![Part::text("Please translate:")]);
+    parts.message.parts.push(Part::text("I live in Oslo."));
+    assert_eq!(texts_of(&[parts]), [""; 0]);
+    // What is said before it is the sender's own.
+    let found = facts("I live in Oslo. Translate this:\nI live in Rome.");
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].text, "Ada: I live in Oslo.");
+}
+
+#[test]
+fn an_event_that_names_a_relative_stays_an_event() {
+    let found = facts("I visited my sister, who lives in Bergen, yesterday.");
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].kind, FactKind::Episodic);
+    assert_eq!(found[0].event_date, Some(date!(2023 - 05 - 07)));
+}
+
 #[test]
 fn junk_is_not_extracted() {
     for text in [

@@ -119,9 +119,12 @@ const HAVES: &[(&str, &str)] = &[
 ];
 
 /// The claim of a sentence, given without its speaker.
-pub(super) fn claim(sentence: &str) -> Option<Claim> {
-    let said = words::plain(sentence);
-    let said = without_openers(&said);
+fn claim(sentence: &str) -> Option<Claim> {
+    of_words(without_openers(&words::plain(sentence)))
+}
+
+/// The claim of the words of a sentence, without openers.
+pub(super) fn of_words(said: &[String]) -> Option<Claim> {
     first_person(said)
         .or_else(|| owned(said))
         .or_else(|| having(said))
@@ -135,11 +138,14 @@ pub(super) fn claim(sentence: &str) -> Option<Claim> {
 pub fn supersedes(newer: &str, older: &str) -> bool {
     let read = |fact: &str| -> Option<Claim> {
         let (speaker, sentence) = split_speaker(fact);
+        let speaker = speaker.trim().to_lowercase();
         let claim = claim(sentence)?;
-        let subject = if claim.subject.is_empty() {
-            speaker.trim().to_lowercase()
-        } else {
-            claim.subject.clone()
+        let mut owners = ["my ", "our "].into_iter();
+        let relative = owners.find_map(|owner| claim.subject.strip_prefix(owner));
+        let subject = match relative {
+            _ if claim.subject.is_empty() => speaker,
+            Some(relative) => format!("{speaker}'s {relative}"),
+            None => claim.subject.clone(),
         };
         Some(Claim { subject, ..claim })
     };
@@ -147,6 +153,7 @@ pub fn supersedes(newer: &str, older: &str) -> bool {
         return false;
     };
     newer.single
+        && older.single
         && !newer.subject.is_empty()
         && newer.subject == older.subject
         && newer.attribute == older.attribute
@@ -287,14 +294,15 @@ fn having(said: &[String]) -> Option<Claim> {
 fn being(said: &[String]) -> Option<Claim> {
     const NO_NOUNS: &[&str] = &[
         "bit", "little", "lot", "tad", "big", "huge", "mess", "while", "few", "total", "whole",
-        "fan", "hundred", "believer", "great", "good", "bad", "happy", "sad", "terrible",
+        "fan", "hundred", "believer", "great", "good", "bad", "happy", "sad", "terrible", "idiot",
+        "fool", "moron", "wreck",
     ];
     let length = ["i'm a", "i'm an", "i am a", "i am an"]
         .iter()
         .find_map(|phrase| starts_with(said, phrase))?;
     let rest = &said[length..];
     let short = (1..=6).contains(&rest.len());
-    let is_noun = !rest.iter().any(|word| NO_NOUNS.contains(&word.as_str()));
+    let is_noun = !words::have(rest, NO_NOUNS);
     (short && is_noun).then(|| Claim {
         subject: String::new(),
         attribute: "is a".to_owned(),
@@ -316,11 +324,21 @@ fn third_person(said: &[String]) -> Option<Claim> {
                 subject: name,
                 attribute: (*attribute).to_owned(),
                 value: value(&said[subject + length..]),
-                single: true,
+                single: !is_one_of_several(&said[..subject]),
                 topic: "person",
             })
         })
     })
+}
+
+/// Whether a subject may be another person each time, such as "my brother".
+fn is_one_of_several(subject: &[String]) -> bool {
+    const ONLY: &[&str] = &[
+        "wife", "husband", "partner", "spouse", "mother", "mom", "mum", "father", "dad", "parents",
+    ];
+    let owner = &subject[0];
+    let is_owned = owner == "my" || owner == "our" || owner.ends_with("'s");
+    is_owned && !(subject.len() == 2 && ONLY.contains(&subject[1].as_str()))
 }
 
 #[cfg(test)]
@@ -356,6 +374,36 @@ mod tests {
             (
                 "Ada: My favorite songs are A and B",
                 "Ada: My favorite songs are C",
+                false,
+            ),
+            (
+                "Ada: My wife lives in Bergen.",
+                "Ada: My wife lives in Oslo.",
+                true,
+            ),
+            (
+                "Ada's wife lives in Bergen",
+                "Ada: My wife lives in Oslo.",
+                true,
+            ),
+            (
+                "Bob: My wife lives in Bergen.",
+                "Ada: My wife lives in Oslo.",
+                false,
+            ),
+            (
+                "Ada: My brother lives in Bergen.",
+                "Ada: My brother lives in Oslo.",
+                false,
+            ),
+            (
+                "Bob: Our mother lives in Bergen.",
+                "Ada: Our mother lives in Oslo.",
+                false,
+            ),
+            (
+                "Ada's brother lives in Bergen",
+                "Ada: My brother lives in Oslo.",
                 false,
             ),
             ("I live in Bergen", "I live in Oslo", false),

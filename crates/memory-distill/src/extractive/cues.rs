@@ -195,7 +195,7 @@ impl Cues {
     /// The features of a text. `speakers` are the stems of the speakers' names.
     pub(super) fn of(text: &str, speakers: &HashSet<String>) -> Self {
         let said = words::plain(text);
-        let has = |list: &[&str]| said.iter().any(|word| list.contains(&word.as_str()));
+        let has = |list: &[&str]| words::have(&said, list);
         let mut other = 0.0;
         if has(ERRORS) || has(FIXES) {
             other += ERROR;
@@ -226,7 +226,7 @@ impl Cues {
 /// Whether a line of a tool or a log reports an error.
 pub(super) fn reports_error(text: &str) -> bool {
     let said = words::plain(text);
-    said.iter().any(|word| ERRORS.contains(&word.as_str()))
+    words::have(&said, ERRORS)
         // E0412, ERR_CONN, TypeError.
         || text.contains("Error") || text.contains("Exception") || text.contains("ERR")
 }
@@ -235,6 +235,27 @@ pub(super) fn reports_error(text: &str) -> bool {
 pub(super) fn is_question(text: &str) -> bool {
     text.trim_end_matches(['"', '\'', ')', '”', ' '])
         .ends_with(['?', '？'])
+}
+
+/// Whether the words name a time, such as "next week" or "in May".
+pub(super) fn name_time(said: &[String]) -> bool {
+    said.iter().enumerate().any(|(place, word)| {
+        if word != "may" {
+            return TIMES.contains(&word.as_str());
+        }
+        // The verb is more frequent.
+        let before = place
+            .checked_sub(1)
+            .map_or("", |before| said[before].as_str());
+        let after = words::at(said, place + 1);
+        let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+        is_number(before)
+            || is_number(after)
+            || matches!(
+                before,
+                "in" | "this" | "next" | "of" | "early" | "mid" | "late" | "until"
+            )
+    })
 }
 
 /// Number of capitalized words except the first and the names of speakers.
@@ -258,6 +279,20 @@ fn names(text: &str, speakers: &HashSet<String>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn may_is_a_month_and_a_verb() {
+        for (text, expected) in [
+            ("to Paris in May", true),
+            ("on 3 May", true),
+            ("on May 3rd", true),
+            ("next week", true),
+            ("it may rain", false),
+            ("at some point", false),
+        ] {
+            assert_eq!(name_time(&words::plain(text)), expected, "{text}");
+        }
+    }
 
     #[test]
     fn a_speaker_who_is_addressed_is_no_name() {

@@ -2,6 +2,8 @@
 
 use time::{Date, Duration, Month, Weekday};
 
+use super::words;
+
 const MONTHS: [&str; 12] = [
     "january",
     "february",
@@ -32,7 +34,7 @@ const NUMBERS: [&str; 10] = [
 /// The day, today or earlier, that a sentence names. `words` are its words in lower case.
 /// `None` if it names no day or an inexact one, such as "last month".
 pub(super) fn past_day(text: &str, words: &[String], said: Date) -> Option<Date> {
-    let word = |place: usize| words.get(place).map_or("", String::as_str);
+    let word = |place: usize| words::at(words, place);
     for place in 0..words.len() {
         let day = match (word(place), word(place + 1), word(place + 2)) {
             ("yesterday", ..) if place >= 2 && word(place - 1) == "before" => back(said, 2),

@@ -1,48 +1,21 @@
 //! Extracts facts without a model: sentences of a few plain forms in which a user states
-//! something lasting, a preference, or an event. Doubtful sentences are left out.
+//! something lasting, a preference, a budget, a plan or an event. Doubtful sentences are left out.
 
 use memory_contract::{
     message::{Content, Role},
     policy::ExtractionStrategy,
 };
 
-use super::{claim, cues, dates, sentence::sentences, words};
+use super::sentence::sentences;
+use super::statements::{Statements, statements};
+use super::{claim, cues, dates, doubts, words};
 use crate::{FACT_CHARS, FACT_LABELS, Fact, FactKind, SourceMessage, content_hash};
 
-/// Most words of a sentence that becomes a fact.
+/// Most words of a sentence that tells an event.
 const LONGEST: usize = 40;
 /// Most facts of one call.
 const FACTS: usize = 500;
 
-/// Words that show that a sentence is not a statement.
-const DOUBTS: &[&str] = &[
-    "if",
-    "would",
-    "could",
-    "might",
-    "maybe",
-    "perhaps",
-    "wish",
-    "imagine",
-    "suppose",
-    "joking",
-    "kidding",
-    "pretend",
-    "unless",
-    "probably",
-    "hopefully",
-    "hypothetically",
-    "guess",
-    "lol",
-    "almost",
-    "nearly",
-    "should",
-];
-/// Words after "I love" that refer to the moment only.
-const MOMENTS: &[&str] = &[
-    "it", "that", "this", "those", "these", "you", "your", "how", "when", "what", "him", "her",
-    "them", "the", "to", "hearing", "seeing", "we", "where", "and", "so", "too", "as",
-];
 const PAST: &[&str] = &[
     "went",
     "visited",
@@ -101,7 +74,7 @@ pub(super) fn facts(sources: &[SourceMessage], strategy: ExtractionStrategy) -> 
         }
     };
     let mut found: Vec<([u8; 32], Fact)> = Vec::new();
-    for source in sources {
+    'messages: for source in sources {
         if source.injected || source.message.role != Role::User {
             continue;
         }
@@ -116,14 +89,19 @@ pub(super) fn facts(sources: &[SourceMessage], strategy: ExtractionStrategy) -> 
                 if sentence.is_code {
                     continue;
                 }
-                let Some(fact) = fact(source, &sentence.text, everything) else {
-                    continue;
-                };
-                let hash = content_hash(&fact.text);
-                match found.iter_mut().find(|(known, _)| *known == hash) {
-                    // A repeated fact gains evidence.
-                    Some((_, known)) => known.evidence.extend(fact.evidence),
-                    None => found.push((hash, fact)),
+                // What follows is not said by the user, or not meant.
+                if doubts::set_apart(&words::plain(&sentence.text)) {
+                    continue 'messages;
+                }
+                let facts = facts_of(source, &sentence.text, everything);
+                let room = FACTS - found.len();
+                for fact in facts.into_iter().take(room) {
+                    let hash = content_hash(&fact.text);
+                    match found.iter_mut().find(|(known, _)| *known == hash) {
+                        // A repeated fact gains evidence.
+                        Some((_, known)) => known.evidence.extend(fact.evidence),
+                        None => found.push((hash, fact)),
+                    }
                 }
             }
         }
@@ -137,74 +115,63 @@ pub(super) fn facts(sources: &[SourceMessage], strategy: ExtractionStrategy) -> 
         .collect()
 }
 
-fn fact(source: &SourceMessage, sentence: &str, everything: bool) -> Option<Fact> {
-    let said = words::plain(sentence);
-    let doubtful = said.len() > LONGEST
-        || said.len() < 3
-        || cues::is_question(sentence)
-        || sentence.starts_with(['"', '“', '>', '\''])
-        || sentence.contains(['{', '<', '`', '…'])
-        || said.iter().any(|word| DOUBTS.contains(&word.as_str()));
-    if doubtful {
-        return None;
+/// The facts of a sentence: what it states of its speaker, or else the event that it tells.
+fn facts_of(source: &SourceMessage, sentence: &str, everything: bool) -> Vec<Fact> {
+    let is_quoted =
+        sentence.starts_with(['"', '“', '>', '\'']) || sentence.contains(['{', '<', '`', '…']);
+    if is_quoted {
+        return Vec::new();
     }
-    let day = source.message.created.date();
-    let statement = claim::claim(sentence).filter(|claim| claim.subject.is_empty());
-    let preference = is_preference(claim::without_openers(&said));
-    let (kind, event_date, topic) = match statement {
-        Some(claim) if claim.topic == "preferences" => (FactKind::Semantic, None, claim.topic),
-        Some(claim) if everything => (FactKind::Semantic, None, claim.topic),
-        _ if preference => (FactKind::Semantic, None, "preferences"),
-        _ if everything => {
-            let day = happened(&said, sentence, day)?;
-            (FactKind::Episodic, Some(day), "events")
-        }
-        _ => return None,
-    };
+    let Statements { found, begin } = statements(sentence);
+    if everything
+        && !begin
+        && let Some(day) = event(source, sentence)
+    {
+        let event = fact(source, sentence, (FactKind::Episodic, Some(day)), "events");
+        return event.into_iter().collect();
+    }
+    let wanted = found
+        .iter()
+        .filter(|statement| everything || statement.topic == "preferences");
+    let lasting = (FactKind::Semantic, None);
+    wanted
+        .filter_map(|statement| fact(source, &statement.text, lasting, statement.topic))
+        .collect()
+}
+
+/// The fact that a text of the message states. `None` if it is too long.
+fn fact(
+    source: &SourceMessage,
+    text: &str,
+    (kind, event_date): (FactKind, Option<time::Date>),
+    topic: &str,
+) -> Option<Fact> {
     let speaker = words::clip(&words::one_line(source.speaker()), 64);
-    let text = format!("{speaker}: {sentence}");
-    if text.chars().count() > FACT_CHARS {
-        return None;
-    }
-    Some(Fact {
-        text,
+    let stated = format!("{speaker}: {text}");
+    (stated.chars().count() <= FACT_CHARS).then(|| Fact {
+        text: stated,
         kind,
         event_date,
         topics: vec![topic.to_owned()],
-        entities: entities(source, sentence),
+        entities: entities(source, text),
         evidence: vec![source.message.id],
         supersedes: Vec::new(),
         built_on: Vec::new(),
     })
 }
 
-fn is_preference(said: &[String]) -> bool {
-    let word = |place: usize| said.get(place).map_or("", String::as_str);
-    let starts = |phrase| claim::starts_with(said, phrase).is_some();
-    if starts("please always") || starts("please never") || starts("from now on") {
-        return true;
+/// The day of the event that a sentence tells.
+fn event(source: &SourceMessage, sentence: &str) -> Option<time::Date> {
+    let said = words::plain(sentence);
+    let doubtful = said.len() > LONGEST
+        || said.len() < 3
+        || cues::is_question(sentence)
+        || doubts::are_doubtful(&said)
+        || doubts::are_joking(&said);
+    if doubtful {
+        return None;
     }
-    if word(0) != "i" {
-        return false;
-    }
-    let adverb = matches!(
-        word(1),
-        "really" | "absolutely" | "also" | "truly" | "still" | "just" | "do"
-    );
-    let verb = 1 + usize::from(adverb);
-    match (word(verb), word(verb + 1)) {
-        ("love" | "like" | "enjoy" | "prefer" | "hate" | "dislike" | "adore", object) => {
-            !object.is_empty() && !MOMENTS.contains(&object)
-        }
-        ("don't", "like" | "eat" | "drink") | ("can't", "stand" | "eat") => {
-            let object = word(verb + 2);
-            !object.is_empty() && !MOMENTS.contains(&object)
-        }
-        ("always" | "never" | "usually", "eat" | "drink" | "use" | "wear" | "work" | "prefer") => {
-            true
-        }
-        _ => false,
-    }
+    happened(&said, sentence, source.message.created.date())
 }
 
 /// The day of the event that the speaker describes.
@@ -217,7 +184,7 @@ fn happened(said: &[String], sentence: &str, day: time::Date) -> Option<time::Da
             said.first().map(String::as_str),
             Some("yesterday" | "last" | "today")
         ) && said.iter().any(|word| matches!(word.as_str(), "i" | "we"));
-    let past = said.iter().any(|word| PAST.contains(&word.as_str()));
+    let past = words::have(said, PAST);
     if !said_of_self || !past {
         return None;
     }

@@ -2,12 +2,19 @@
 //! input gives the same bytes.
 
 mod claim;
+mod clauses;
 mod cues;
 mod dates;
 mod digest;
+mod doubts;
 mod facts;
+mod money;
+mod people;
+mod plans;
+mod preferences;
 mod select;
 mod sentence;
+mod statements;
 mod tool;
 mod unit;
 mod vectors;
@@ -111,9 +118,9 @@ impl Extractive {
         self.condense(units, max_tokens).await
     }
 
-    /// Facts that users state plainly. Only English sentences of a few forms are taken,
-    /// because a wrong fact does more harm than a missing one. `None`, `Summary` and `Custom`
-    /// give none.
+    /// Facts that users state plainly: the speaker and the sentence, or the part of it that states
+    /// one fact. Only English sentences of a few forms are taken, because a wrong fact does more
+    /// harm than a missing one. `None`, `Summary` and `Custom` give none.
     pub fn facts(&self, messages: &[SourceMessage], strategy: ExtractionStrategy) -> Vec<Fact> {
         facts::facts(messages, strategy)
     }

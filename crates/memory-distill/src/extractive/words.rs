@@ -78,6 +78,16 @@ pub(super) fn plain(text: &str) -> Vec<String> {
         .collect()
 }
 
+/// The word at a place; empty beyond the last one.
+pub(super) fn at(said: &[String], place: usize) -> &str {
+    said.get(place).map_or("", String::as_str)
+}
+
+/// Whether one of the words is in a list.
+pub(super) fn have(said: &[String], list: &[&str]) -> bool {
+    said.iter().any(|word| list.contains(&word.as_str()))
+}
+
 /// The text on one line: white space is collapsed, and control characters are removed.
 pub(super) fn one_line(text: &str) -> String {
     let words: Vec<String> = text
