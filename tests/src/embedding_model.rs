@@ -1,9 +1,7 @@
 //! A scripted embedding model behind an endpoint of OpenAI's form. Its vectors have a direction for
 //! each word, and one for all words of a group of synonyms.
 
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, mpsc};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -11,8 +9,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
+
+use crate::stand_in::StandIn;
 
 /// Dimensions of its vectors.
 pub const EMBEDDING_DIMENSIONS: usize = 256;
@@ -60,9 +59,8 @@ pub struct AskedEmbedding {
 }
 
 pub struct EmbeddingModel {
-    addr: SocketAddr,
+    server: StandIn,
     state: Arc<Mutex<Asked>>,
-    stop: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
 #[derive(Default)]
@@ -76,31 +74,12 @@ impl EmbeddingModel {
     #[expect(clippy::new_without_default, reason = "it starts a server")]
     pub fn new() -> Self {
         let state = Arc::<Mutex<Asked>>::default();
-        let (sender, receiver) = mpsc::channel();
-        let (stop, stopped) = oneshot::channel::<()>();
         let routes = Router::new()
             .fallback(answer)
             .with_state(Arc::clone(&state));
-        // On a separate thread: a test that waits for a process must not keep
-        // it from answering.
-        let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap();
-            runtime.block_on(async {
-                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-                sender.send(listener.local_addr().unwrap()).unwrap();
-                tokio::select! {
-                    served = axum::serve(listener, routes) => served.unwrap(),
-                    _ = stopped => {}
-                }
-            });
-        });
         Self {
-            addr: receiver.recv().unwrap(),
+            server: StandIn::on_free_port(routes),
             state,
-            stop: Some((stop, thread)),
         }
     }
 
@@ -110,7 +89,7 @@ impl EmbeddingModel {
             format!("{section}.kind = \"openai_compatible\""),
             format!("{section}.model = \"words\""),
             format!("{section}.dimensions = {EMBEDDING_DIMENSIONS}"),
-            format!("{section}.endpoint = \"http://{}/v1\"", self.addr),
+            format!("{section}.endpoint = \"http://{}/v1\"", self.server.addr),
             format!("{section}.calls.first_pause = \"5ms\""),
             format!("{section}.calls.longest_pause = \"20ms\""),
             format!("{section}.calls.breaker_pause = \"100ms\""),
@@ -131,10 +110,6 @@ impl EmbeddingModel {
 impl Drop for EmbeddingModel {
     fn drop(&mut self) {
         self.answers(Embedding::Well);
-        if let Some((stop, thread)) = self.stop.take() {
-            let _ = stop.send(());
-            let _ = thread.join();
-        }
     }
 }
 

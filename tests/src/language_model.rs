@@ -4,9 +4,7 @@
 //! `UNPROVEN(…)` for one that it has no proof of. `KNOWN` in a fact becomes the first fact
 //! that is known, which it does not mention otherwise.
 
-use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, mpsc};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -14,16 +12,16 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
+
+use crate::stand_in::StandIn;
 
 /// Tokens that each answer is said to have cost: of the prompt, of the answer.
 pub const ANSWER_COSTS: (i64, i64) = (100, 20);
 
 pub struct LanguageModel {
-    addr: SocketAddr,
+    server: StandIn,
     state: Arc<Mutex<Talk>>,
-    stop: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
 /// How it answers.
@@ -70,37 +68,18 @@ impl LanguageModel {
     #[expect(clippy::new_without_default, reason = "it starts a server")]
     pub fn new() -> Self {
         let state = Arc::<Mutex<Talk>>::default();
-        let (sender, receiver) = mpsc::channel();
-        let (stop, stopped) = oneshot::channel::<()>();
         let routes = Router::new()
             .fallback(answer)
             .with_state(Arc::clone(&state));
-        // On a separate thread: a test that waits for a process must not keep
-        // it from answering.
-        let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap();
-            runtime.block_on(async {
-                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-                sender.send(listener.local_addr().unwrap()).unwrap();
-                tokio::select! {
-                    served = axum::serve(listener, routes) => served.unwrap(),
-                    _ = stopped => {}
-                }
-            });
-        });
         Self {
-            addr: receiver.recv().unwrap(),
+            server: StandIn::on_free_port(routes),
             state,
-            stop: Some((stop, thread)),
         }
     }
 
     /// The address under which a provider's paths begin.
     pub fn endpoint(&self, path: &str) -> String {
-        format!("http://{}{path}", self.addr)
+        format!("http://{}{path}", self.server.addr)
     }
 
     /// The lines of a configuration that choose it, with short timeouts: for a
@@ -142,10 +121,6 @@ impl LanguageModel {
 impl Drop for LanguageModel {
     fn drop(&mut self) {
         self.answers(Answering::Well);
-        if let Some((stop, thread)) = self.stop.take() {
-            let _ = stop.send(());
-            let _ = thread.join();
-        }
     }
 }
 

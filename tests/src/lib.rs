@@ -31,10 +31,13 @@ mod memories;
 mod messages;
 mod nodes;
 mod plans;
+mod pooler;
 mod postgres;
 mod process;
+mod provider;
 mod qdrant;
 mod raw;
+mod real_model;
 mod s3;
 mod schemas;
 mod scratch;
@@ -44,6 +47,7 @@ mod short_calls;
 mod skipped;
 mod slots;
 mod small_disk;
+mod stand_in;
 mod trial;
 mod valid_requests;
 mod wait;
@@ -72,7 +76,7 @@ pub use features::{Ending, Endings, Promise, mismatches, promises, report, row_o
 pub use freshness::{at_least, at_least_within, eventual, fresh_from, fresh_wait};
 pub use language_model::{ANSWER_COSTS, Answering, AskedModel, LanguageModel};
 pub use mcp::{Mcp, ToolAnswer, initialize, mcp_post};
-pub use memories::{known_texts, memory, memory_search, memory_texts};
+pub use memories::{known_texts, listed, memory, memory_search, memory_texts};
 pub use messages::{
     app, by_id, by_session, file, has_etag, has_reason, history_request, ids, is_absent, mask,
     metadata, of_user, parsed, recall_request, reply, say, search_request, seconds, session,
@@ -81,10 +85,13 @@ pub use messages::{
 };
 pub use nodes::{node, node_texts, node_turn, says, thread_of};
 pub use plans::{attempt, briefing_request, plan, put, put_any, sections};
+pub use pooler::drop_options;
 pub use postgres::Cluster;
 pub use process::{HTTP_2_GREETING, bare_command, free_addr, http_get, runs, send_signal};
+pub use provider::{AskedProvider, Provider, ProviderAnswer, ProviderApi};
 pub use qdrant::{Fault, Qdrant};
 pub use raw::raw_call;
+pub use real_model::RealModel;
 pub use s3::{S3, S3Fault};
 pub use schemas::{check_model_request, check_rendered};
 pub use server::{GUARD, Options, Ready, Server};

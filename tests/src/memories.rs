@@ -18,6 +18,14 @@ pub fn memory(text: &str) -> MemoryInput {
     }
 }
 
+/// A memory to list in a working memory.
+pub fn listed(text: &str) -> Memory {
+    Memory {
+        text: text.to_owned(),
+        ..Default::default()
+    }
+}
+
 /// A search that sees everything up to a revision.
 pub fn memory_search(app: &str, user: &str, query: &str, revision: &str) -> SearchMemoriesRequest {
     SearchMemoriesRequest {

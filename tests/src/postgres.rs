@@ -2,6 +2,7 @@
 //! an owner who is not a superuser.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use tempfile::TempDir;
 use tokio::sync::OnceCell;
 use tokio_postgres::NoTls;
 
-use crate::{Certificate, SOON, clusters, eventually_some, recollect};
+use crate::{Certificate, SOON, clusters, eventually, eventually_some, recollect};
 
 const OWNER: &str = "recollect_owner";
 const DATABASE: &str = "memories";
@@ -181,6 +182,11 @@ impl Cluster {
         self.url_of(OWNER, DATABASE)
     }
 
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
+    }
+
     /// Lets the cluster encrypt connections with a certificate, from the next connection on.
     pub async fn enable_tls(&self, certificate: &Certificate) {
         let data = self.dir.path().join("cluster/data");
@@ -210,6 +216,47 @@ impl Cluster {
             (row.get::<_, String>(0) == "on").then_some(())
         })
         .await;
+    }
+
+    /// Starts a streaming standby. From now on this cluster acknowledges a commit once the standby
+    /// has it.
+    pub async fn standby(&self) -> Self {
+        let dir = cluster_dir();
+        let home = dir.path().join(HOME);
+        fs::create_dir(&home).unwrap();
+        if let Some((user, group)) = unprivileged() {
+            chown(&home, Some(user), Some(group)).unwrap();
+        }
+        let copied = as_user(&bin_dir().join("pg_basebackup"), unprivileged())
+            .arg("--pgdata")
+            .arg(home.join("data"))
+            .args(["--dbname", &self.url_of("postgres", "postgres")])
+            .args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync"])
+            .output()
+            .unwrap();
+        assert!(copied.status.success(), "pg_basebackup: {copied:?}");
+        let mut standby = Self::run_in(dir, Vec::new());
+        standby.answers().await;
+        let admin = self.superuser().await;
+        for statement in [
+            "ALTER SYSTEM SET synchronous_standby_names = '*'",
+            "SELECT pg_reload_conf()",
+        ] {
+            admin.batch_execute(statement).await.unwrap();
+        }
+        eventually("the standby follows", SOON, async || {
+            let following = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+            let row = admin.query_one(following, &[]).await.unwrap();
+            row.get::<_, i64>(0) == 1
+        })
+        .await;
+        standby
+    }
+
+    /// Makes a standby the primary.
+    pub async fn promote(&self) {
+        let admin = self.superuser().await;
+        admin.batch_execute("SELECT pg_promote()").await.unwrap();
     }
 
     /// A connection of the superuser, who sees everything.

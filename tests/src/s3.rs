@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, mpsc};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -13,9 +12,11 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse as _, Response};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{oneshot, watch};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::time::sleep;
+
+use crate::stand_in::StandIn;
 
 const BUCKET: &str = "memories";
 
@@ -23,13 +24,7 @@ const BUCKET: &str = "memories";
 pub struct S3 {
     addr: SocketAddr,
     bucket: Arc<Mutex<Bucket>>,
-    running: Option<Running>,
-}
-
-/// Where it listens.
-struct Running {
-    stop: oneshot::Sender<()>,
-    thread: JoinHandle<()>,
+    running: Option<StandIn>,
 }
 
 /// How requests are answered.
@@ -73,9 +68,9 @@ impl S3 {
     #[expect(clippy::new_without_default, reason = "it starts a server")]
     pub fn new() -> Self {
         let bucket = Arc::new(Mutex::new(Bucket::default()));
-        let (running, addr) = Running::start("127.0.0.1:0", &bucket);
+        let running = StandIn::on_free_port(routes(&bucket));
         Self {
-            addr,
+            addr: running.addr,
             bucket,
             running: Some(running),
         }
@@ -83,17 +78,13 @@ impl S3 {
 
     /// Ends it: connections are refused. What is stored stays.
     pub fn stop(&mut self) {
-        if let Some(Running { stop, thread }) = self.running.take() {
-            let _ = stop.send(());
-            let _ = thread.join();
-        }
+        self.running = None;
     }
 
     /// Starts it again where it was.
     pub fn restart(&mut self) {
         self.stop();
-        let (running, _) = Running::start(&self.addr.to_string(), &self.bucket);
-        self.running = Some(running);
+        self.running = Some(StandIn::start(self.addr, routes(&self.bucket)));
     }
 
     /// The lines of a configuration that choose it.
@@ -195,39 +186,10 @@ impl S3 {
     }
 }
 
-impl Drop for S3 {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
-
-impl Running {
-    /// Listens, and returns its address.
-    fn start(addr: &str, bucket: &Arc<Mutex<Bucket>>) -> (Self, SocketAddr) {
-        let (sender, receiver) = mpsc::channel();
-        let (stop, stopped) = oneshot::channel::<()>();
-        let routes = Router::new()
-            .fallback(answer)
-            .with_state(Arc::clone(bucket));
-        let addr = addr.to_owned();
-        // On a separate thread: a test that waits for a process must not keep
-        // it from answering.
-        let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap();
-            runtime.block_on(async {
-                let listener = TcpListener::bind(addr).await.unwrap();
-                sender.send(listener.local_addr().unwrap()).unwrap();
-                tokio::select! {
-                    served = axum::serve(listener, routes) => served.unwrap(),
-                    _ = stopped => {}
-                }
-            });
-        });
-        (Self { stop, thread }, receiver.recv().unwrap())
-    }
+fn routes(bucket: &Arc<Mutex<Bucket>>) -> Router {
+    Router::new()
+        .fallback(answer)
+        .with_state(Arc::clone(bucket))
 }
 
 impl Bucket {

@@ -34,8 +34,8 @@ type PutCheckpointRequest struct {
 	// checkpoint_id names the checkpoint: 1 to 128 bytes of UTF-8 without NUL characters.
 	// Ids must grow with time, such as UUIDs of version 6. Required.
 	CheckpointId string `protobuf:"bytes,3,opt,name=checkpoint_id,json=checkpointId,proto3" json:"checkpoint_id,omitempty"`
-	// parent_checkpoint_id is the checkpoint that this one follows: at most 128 bytes.
-	// Empty: none.
+	// parent_checkpoint_id is the checkpoint of the same thread and namespace that this one
+	// follows: at most 128 bytes. Empty: none.
 	ParentCheckpointId string `protobuf:"bytes,4,opt,name=parent_checkpoint_id,json=parentCheckpointId,proto3" json:"parent_checkpoint_id,omitempty"`
 	// type is the caller's name for the encoding of data: at most 64 bytes.
 	Type string `protobuf:"bytes,5,opt,name=type,proto3" json:"type,omitempty"`
@@ -46,9 +46,12 @@ type PutCheckpointRequest struct {
 	Metadata string `protobuf:"bytes,7,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// values are the values of all channels: at most 1,024, each channel once, at most 16
 	// MiB together. Those that the parent had already need no data.
-	Values        []*CheckpointValue `protobuf:"bytes,8,rep,name=values,proto3" json:"values,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Values []*CheckpointValue `protobuf:"bytes,8,rep,name=values,proto3" json:"values,omitempty"`
+	// allow_missing_parent stores the checkpoint although its parent is not stored, for
+	// imports that begin in the middle of a run.
+	AllowMissingParent bool `protobuf:"varint,9,opt,name=allow_missing_parent,json=allowMissingParent,proto3" json:"allow_missing_parent,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *PutCheckpointRequest) Reset() {
@@ -137,6 +140,13 @@ func (x *PutCheckpointRequest) GetValues() []*CheckpointValue {
 	return nil
 }
 
+func (x *PutCheckpointRequest) GetAllowMissingParent() bool {
+	if x != nil {
+		return x.AllowMissingParent
+	}
+	return false
+}
+
 // PutCheckpointResponse reports what was stored.
 type PutCheckpointResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -197,7 +207,7 @@ func (x *PutCheckpointResponse) GetMissingValueCount() int64 {
 // PutCheckpointWritesRequest contains writes of one checkpoint.
 type PutCheckpointWritesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// thread is the thread. Required. A session that does not exist is created.
+	// thread is the thread. Required.
 	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
 	// namespace is the checkpoint's namespace: at most 1,024 bytes.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
@@ -825,7 +835,7 @@ var File_recollect_v1_checkpoint_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_checkpoint_service_proto_rawDesc = "" +
 	"\n" +
-	"%recollect/v1/checkpoint_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1drecollect/v1/checkpoint.proto\x1a\x19recollect/v1/thread.proto\"\xc1\x02\n" +
+	"%recollect/v1/checkpoint_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1drecollect/v1/checkpoint.proto\x1a\x19recollect/v1/thread.proto\"\xf3\x02\n" +
 	"\x14PutCheckpointRequest\x124\n" +
 	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12(\n" +
@@ -834,7 +844,8 @@ const file_recollect_v1_checkpoint_service_proto_rawDesc = "" +
 	"\x04type\x18\x05 \x01(\tR\x04type\x12\x12\n" +
 	"\x04data\x18\x06 \x01(\fR\x04data\x12\x1a\n" +
 	"\bmetadata\x18\a \x01(\tR\bmetadata\x125\n" +
-	"\x06values\x18\b \x03(\v2\x1d.recollect.v1.CheckpointValueR\x06values\"d\n" +
+	"\x06values\x18\b \x03(\v2\x1d.recollect.v1.CheckpointValueR\x06values\x120\n" +
+	"\x14allow_missing_parent\x18\t \x01(\bR\x12allowMissingParent\"d\n" +
 	"\x15PutCheckpointResponse\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12.\n" +
 	"\x13missing_value_count\x18\x02 \x01(\x03R\x11missingValueCount\"\xf0\x01\n" +

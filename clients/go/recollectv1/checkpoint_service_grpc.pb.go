@@ -39,13 +39,13 @@ const (
 // Checkpoints belong to a thread: clearing, deleting or expiry of the thread deletes
 // them.
 type CheckpointServiceClient interface {
-	// PutCheckpoint stores a checkpoint. It creates the session's thread if it does not
-	// exist. It is idempotent: an existing checkpoint of the same id gets the new
-	// content; values that exist stay as they are.
+	// PutCheckpoint stores a checkpoint. One without a parent creates the session's thread
+	// if it does not exist; one whose parent was deleted is FAILED_PRECONDITION. It is
+	// idempotent: a checkpoint of the same id is replaced; values that exist stay.
 	PutCheckpoint(ctx context.Context, in *PutCheckpointRequest, opts ...grpc.CallOption) (*PutCheckpointResponse, error)
 	// PutCheckpointWrites stores what a task has written after a checkpoint, before the
-	// next one. It creates the session's thread if it does not exist; the checkpoint may be
-	// stored later. It is idempotent.
+	// next one. The checkpoint may be stored later, but a session without a thread is
+	// NOT_FOUND: the first checkpoint creates it. It is idempotent.
 	PutCheckpointWrites(ctx context.Context, in *PutCheckpointWritesRequest, opts ...grpc.CallOption) (*PutCheckpointWritesResponse, error)
 	// GetCheckpoint returns a checkpoint with its values and writes.
 	GetCheckpoint(ctx context.Context, in *GetCheckpointRequest, opts ...grpc.CallOption) (*GetCheckpointResponse, error)
@@ -143,13 +143,13 @@ func (c *checkpointServiceClient) DeleteCheckpoints(ctx context.Context, in *Del
 // Checkpoints belong to a thread: clearing, deleting or expiry of the thread deletes
 // them.
 type CheckpointServiceServer interface {
-	// PutCheckpoint stores a checkpoint. It creates the session's thread if it does not
-	// exist. It is idempotent: an existing checkpoint of the same id gets the new
-	// content; values that exist stay as they are.
+	// PutCheckpoint stores a checkpoint. One without a parent creates the session's thread
+	// if it does not exist; one whose parent was deleted is FAILED_PRECONDITION. It is
+	// idempotent: a checkpoint of the same id is replaced; values that exist stay.
 	PutCheckpoint(context.Context, *PutCheckpointRequest) (*PutCheckpointResponse, error)
 	// PutCheckpointWrites stores what a task has written after a checkpoint, before the
-	// next one. It creates the session's thread if it does not exist; the checkpoint may be
-	// stored later. It is idempotent.
+	// next one. The checkpoint may be stored later, but a session without a thread is
+	// NOT_FOUND: the first checkpoint creates it. It is idempotent.
 	PutCheckpointWrites(context.Context, *PutCheckpointWritesRequest) (*PutCheckpointWritesResponse, error)
 	// GetCheckpoint returns a checkpoint with its values and writes.
 	GetCheckpoint(context.Context, *GetCheckpointRequest) (*GetCheckpointResponse, error)

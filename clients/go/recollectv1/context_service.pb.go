@@ -836,7 +836,11 @@ type BuildContextResponse struct {
 	MaxTokens int32 `protobuf:"varint,10,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
 	// cuts count what was left out, one for each kind of block that lacks something, in
 	// the order of the kinds. Empty: nothing was left out.
-	Cuts          []*ContextCut `protobuf:"bytes,11,rep,name=cuts,proto3" json:"cuts,omitempty"`
+	Cuts []*ContextCut `protobuf:"bytes,11,rep,name=cuts,proto3" json:"cuts,omitempty"`
+	// pending_count is the number of messages and memories of the searched scope that wait
+	// to be indexed, up to 3,048 each. Above 0: later, the same request may find others. 0
+	// with another freshness than the default. See docs/context.md.
+	PendingCount  int64 `protobuf:"varint,12,opt,name=pending_count,json=pendingCount,proto3" json:"pending_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -948,6 +952,13 @@ func (x *BuildContextResponse) GetCuts() []*ContextCut {
 	return nil
 }
 
+func (x *BuildContextResponse) GetPendingCount() int64 {
+	if x != nil {
+		return x.PendingCount
+	}
+	return 0
+}
+
 var File_recollect_v1_context_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_context_service_proto_rawDesc = "" +
@@ -1020,7 +1031,7 @@ const file_recollect_v1_context_service_proto_rawDesc = "" +
 	"\n" +
 	"item_count\x18\x02 \x01(\x03R\titemCount\x12\x1f\n" +
 	"\vtoken_count\x18\x03 \x01(\x03R\n" +
-	"tokenCount\"\x9d\x04\n" +
+	"tokenCount\"\xc2\x04\n" +
 	"\x14BuildContextResponse\x122\n" +
 	"\x06blocks\x18\x01 \x03(\v2\x1a.recollect.v1.ContextBlockR\x06blocks\x12!\n" +
 	"\ftotal_tokens\x18\x02 \x01(\x05R\vtotalTokens\x12\x1c\n" +
@@ -1034,7 +1045,8 @@ const file_recollect_v1_context_service_proto_rawDesc = "" +
 	"\n" +
 	"max_tokens\x18\n" +
 	" \x01(\x05R\tmaxTokens\x12,\n" +
-	"\x04cuts\x18\v \x03(\v2\x18.recollect.v1.ContextCutR\x04cuts*\xd5\x02\n" +
+	"\x04cuts\x18\v \x03(\v2\x18.recollect.v1.ContextCutR\x04cuts\x12#\n" +
+	"\rpending_count\x18\f \x01(\x03R\fpendingCount*\xd5\x02\n" +
 	"\x10ContextBlockKind\x12\"\n" +
 	"\x1eCONTEXT_BLOCK_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19CONTEXT_BLOCK_KIND_SYSTEM\x10\x01\x12#\n" +

@@ -34,8 +34,8 @@ const (
 //	  127.0.0.1:50051 recollect.v1.ContextService/BuildContext
 type ContextServiceClient interface {
 	// BuildContext compiles system prompt, memory and current input within a token
-	// budget, according to the effective policy. It stores nothing. The same request
-	// over the same state returns the same bytes.
+	// budget, according to the effective policy. It stores nothing. What is
+	// stored or indexed changes what the same request finds; see pending_count.
 	BuildContext(ctx context.Context, in *BuildContextRequest, opts ...grpc.CallOption) (*BuildContextResponse, error)
 }
 
@@ -69,8 +69,8 @@ func (c *contextServiceClient) BuildContext(ctx context.Context, in *BuildContex
 //	  127.0.0.1:50051 recollect.v1.ContextService/BuildContext
 type ContextServiceServer interface {
 	// BuildContext compiles system prompt, memory and current input within a token
-	// budget, according to the effective policy. It stores nothing. The same request
-	// over the same state returns the same bytes.
+	// budget, according to the effective policy. It stores nothing. What is
+	// stored or indexed changes what the same request finds; see pending_count.
 	BuildContext(context.Context, *BuildContextRequest) (*BuildContextResponse, error)
 	mustEmbedUnimplementedContextServiceServer()
 }

@@ -178,6 +178,10 @@ const (
 	// personal data, which the app's policy refuses. google.rpc.BadRequest names the fields
 	// and what was found in them. Send the request without it.
 	ErrorReason_ERROR_REASON_TEXT_REFUSED ErrorReason = 42
+	// ERROR_REASON_CHECKPOINT_PARENT_NOT_FOUND (FAILED_PRECONDITION): the parent of a
+	// checkpoint is not stored, because it was deleted. Nothing was stored. Begin a new run
+	// without a parent.
+	ErrorReason_ERROR_REASON_CHECKPOINT_PARENT_NOT_FOUND ErrorReason = 43
 )
 
 // Enum value maps for ErrorReason.
@@ -226,51 +230,53 @@ var (
 		40: "ERROR_REASON_RECORD_DIFFERS",
 		41: "ERROR_REASON_OUT_OF_BOUNDS",
 		42: "ERROR_REASON_TEXT_REFUSED",
+		43: "ERROR_REASON_CHECKPOINT_PARENT_NOT_FOUND",
 	}
 	ErrorReason_value = map[string]int32{
-		"ERROR_REASON_UNSPECIFIED":              0,
-		"ERROR_REASON_INVALID_FIELD":            1,
-		"ERROR_REASON_THREAD_NOT_FOUND":         2,
-		"ERROR_REASON_MESSAGE_NOT_FOUND":        3,
-		"ERROR_REASON_THREAD_ALREADY_EXISTS":    4,
-		"ERROR_REASON_MESSAGE_ALREADY_EXISTS":   5,
-		"ERROR_REASON_REQUEST_ID_REUSED":        6,
-		"ERROR_REASON_HEAD_MOVED":               7,
-		"ERROR_REASON_TURN_TOO_LARGE":           8,
-		"ERROR_REASON_UNAUTHENTICATED":          9,
-		"ERROR_REASON_OVERLOADED":               10,
-		"ERROR_REASON_DATABASE_UNAVAILABLE":     11,
-		"ERROR_REASON_INDEX_UNAVAILABLE":        12,
-		"ERROR_REASON_DEADLINE_EXCEEDED":        13,
-		"ERROR_REASON_INTERNAL":                 14,
-		"ERROR_REASON_NODE_MEMORY_CORRUPT":      15,
-		"ERROR_REASON_NODE_MEMORY_FULL":         16,
-		"ERROR_REASON_OBJECT_STORE_UNAVAILABLE": 17,
-		"ERROR_REASON_FILE_NOT_FOUND":           18,
-		"ERROR_REASON_CONTEXT_TOO_LARGE":        19,
-		"ERROR_REASON_EPHEMERAL_MEMORY_FULL":    20,
-		"ERROR_REASON_EPHEMERAL_THREAD":         21,
-		"ERROR_REASON_PERMISSION_DENIED":        22,
-		"ERROR_REASON_API_KEY_ALREADY_EXISTS":   23,
-		"ERROR_REASON_SECRET_NOT_FOUND":         24,
-		"ERROR_REASON_SECRETS_UNAVAILABLE":      25,
-		"ERROR_REASON_ETAG_CHANGED":             26,
-		"ERROR_REASON_MEMORY_NOT_FOUND":         27,
-		"ERROR_REASON_PLAN_NOT_FOUND":           28,
-		"ERROR_REASON_LONG_TERM_MEMORY_OFF":     29,
-		"ERROR_REASON_ATTEMPT_LOG_FULL":         30,
-		"ERROR_REASON_SERVER_STOPPING":          31,
-		"ERROR_REASON_EVENT_LOG_FULL":           32,
-		"ERROR_REASON_QUOTA_EXCEEDED":           33,
-		"ERROR_REASON_TOKEN_KEYS_UNAVAILABLE":   34,
-		"ERROR_REASON_DELETION_IN_PROGRESS":     35,
-		"ERROR_REASON_DELETION_NOT_FOUND":       36,
-		"ERROR_REASON_NO_SECOND_INDEX":          37,
-		"ERROR_REASON_CHECKPOINT_VALUES_DIFFER": 38,
-		"ERROR_REASON_EXTRACTION_OFF":           39,
-		"ERROR_REASON_RECORD_DIFFERS":           40,
-		"ERROR_REASON_OUT_OF_BOUNDS":            41,
-		"ERROR_REASON_TEXT_REFUSED":             42,
+		"ERROR_REASON_UNSPECIFIED":                 0,
+		"ERROR_REASON_INVALID_FIELD":               1,
+		"ERROR_REASON_THREAD_NOT_FOUND":            2,
+		"ERROR_REASON_MESSAGE_NOT_FOUND":           3,
+		"ERROR_REASON_THREAD_ALREADY_EXISTS":       4,
+		"ERROR_REASON_MESSAGE_ALREADY_EXISTS":      5,
+		"ERROR_REASON_REQUEST_ID_REUSED":           6,
+		"ERROR_REASON_HEAD_MOVED":                  7,
+		"ERROR_REASON_TURN_TOO_LARGE":              8,
+		"ERROR_REASON_UNAUTHENTICATED":             9,
+		"ERROR_REASON_OVERLOADED":                  10,
+		"ERROR_REASON_DATABASE_UNAVAILABLE":        11,
+		"ERROR_REASON_INDEX_UNAVAILABLE":           12,
+		"ERROR_REASON_DEADLINE_EXCEEDED":           13,
+		"ERROR_REASON_INTERNAL":                    14,
+		"ERROR_REASON_NODE_MEMORY_CORRUPT":         15,
+		"ERROR_REASON_NODE_MEMORY_FULL":            16,
+		"ERROR_REASON_OBJECT_STORE_UNAVAILABLE":    17,
+		"ERROR_REASON_FILE_NOT_FOUND":              18,
+		"ERROR_REASON_CONTEXT_TOO_LARGE":           19,
+		"ERROR_REASON_EPHEMERAL_MEMORY_FULL":       20,
+		"ERROR_REASON_EPHEMERAL_THREAD":            21,
+		"ERROR_REASON_PERMISSION_DENIED":           22,
+		"ERROR_REASON_API_KEY_ALREADY_EXISTS":      23,
+		"ERROR_REASON_SECRET_NOT_FOUND":            24,
+		"ERROR_REASON_SECRETS_UNAVAILABLE":         25,
+		"ERROR_REASON_ETAG_CHANGED":                26,
+		"ERROR_REASON_MEMORY_NOT_FOUND":            27,
+		"ERROR_REASON_PLAN_NOT_FOUND":              28,
+		"ERROR_REASON_LONG_TERM_MEMORY_OFF":        29,
+		"ERROR_REASON_ATTEMPT_LOG_FULL":            30,
+		"ERROR_REASON_SERVER_STOPPING":             31,
+		"ERROR_REASON_EVENT_LOG_FULL":              32,
+		"ERROR_REASON_QUOTA_EXCEEDED":              33,
+		"ERROR_REASON_TOKEN_KEYS_UNAVAILABLE":      34,
+		"ERROR_REASON_DELETION_IN_PROGRESS":        35,
+		"ERROR_REASON_DELETION_NOT_FOUND":          36,
+		"ERROR_REASON_NO_SECOND_INDEX":             37,
+		"ERROR_REASON_CHECKPOINT_VALUES_DIFFER":    38,
+		"ERROR_REASON_EXTRACTION_OFF":              39,
+		"ERROR_REASON_RECORD_DIFFERS":              40,
+		"ERROR_REASON_OUT_OF_BOUNDS":               41,
+		"ERROR_REASON_TEXT_REFUSED":                42,
+		"ERROR_REASON_CHECKPOINT_PARENT_NOT_FOUND": 43,
 	}
 )
 
@@ -305,7 +311,7 @@ var File_recollect_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\xfc\v\n" +
+	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\xaa\f\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12!\n" +
@@ -350,7 +356,8 @@ const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"\x1bERROR_REASON_EXTRACTION_OFF\x10'\x12\x1f\n" +
 	"\x1bERROR_REASON_RECORD_DIFFERS\x10(\x12\x1e\n" +
 	"\x1aERROR_REASON_OUT_OF_BOUNDS\x10)\x12\x1d\n" +
-	"\x19ERROR_REASON_TEXT_REFUSED\x10*B\x9b\x01\n" +
+	"\x19ERROR_REASON_TEXT_REFUSED\x10*\x12,\n" +
+	"(ERROR_REASON_CHECKPOINT_PARENT_NOT_FOUND\x10+B\x9b\x01\n" +
 	"\x10dev.recollect.v1B\x10ErrorReasonProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
 var (

@@ -138,7 +138,8 @@ func (MemoryOrigin) EnumDescriptor() ([]byte, []int) {
 // whole app do.
 type Memory struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// memory_id is the memory's UUID. Required.
+	// memory_id is the memory's UUID. Required, except for a new memory in
+	// PutWorkingMemoryRequest.
 	MemoryId string `protobuf:"bytes,1,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	// app_id is the app that the memory belongs to.
 	AppId string `protobuf:"bytes,2,opt,name=app_id,json=appId,proto3" json:"app_id,omitempty"`
@@ -539,9 +540,9 @@ var File_recollect_v1_memory_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_memory_proto_rawDesc = "" +
 	"\n" +
-	"\x19recollect/v1/memory.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\"\xd0\b\n" +
-	"\x06Memory\x12#\n" +
-	"\tmemory_id\x18\x01 \x01(\tB\x06\xe0A\x02\xe0A\bR\bmemoryId\x12\x1a\n" +
+	"\x19recollect/v1/memory.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\"\xcd\b\n" +
+	"\x06Memory\x12 \n" +
+	"\tmemory_id\x18\x01 \x01(\tB\x03\xe0A\bR\bmemoryId\x12\x1a\n" +
 	"\x06app_id\x18\x02 \x01(\tB\x03\xe0A\x03R\x05appId\x12\x1c\n" +
 	"\auser_id\x18\x03 \x01(\tB\x03\xe0A\x03R\x06userId\x12\x12\n" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12,\n" +

@@ -42,7 +42,8 @@ type WorkingMemory struct {
 	// omitted_message_count counts the others.
 	Messages []*Message `protobuf:"bytes,5,rep,name=messages,proto3" json:"messages,omitempty"`
 	// omitted_message_count is the number of older messages of the working memory that
-	// did not fit into the response.
+	// did not fit into the response. They leave the working memory if PutWorkingMemory
+	// replaces `messages` with those returned.
 	OmittedMessageCount int64 `protobuf:"varint,6,opt,name=omitted_message_count,json=omittedMessageCount,proto3" json:"omitted_message_count,omitempty"`
 	// memories are the memories that were put into this working memory, in that order,
 	// without those deleted since. Metadata that would make the response larger than
@@ -372,128 +373,24 @@ func (x *GetWorkingMemoryResponse) GetRebuilt() bool {
 	return false
 }
 
-// WorkingMessage is a message of a working memory to store.
-type WorkingMessage struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// message_id is the message_id or external_id of the message. If the working memory
-	// has it with the same role, name and parts, it is kept; otherwise it is new or
-	// changed. Empty: the message at this position.
-	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
-	// role is the kind of speaker. Required.
-	Role Role `protobuf:"varint,2,opt,name=role,proto3,enum=recollect.v1.Role" json:"role,omitempty"`
-	// name is the speaker's name: at most 256 characters.
-	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// parts are the content, as in MessageInput.parts. Required.
-	Parts []*Part `protobuf:"bytes,4,rep,name=parts,proto3" json:"parts,omitempty"`
-	// metadata is the caller's own data, as in MessageInput.metadata.
-	Metadata string `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
-	// create_time is when the message was said. Unset: now, with a warning in the
-	// response, because memories extracted from the message take their time from it.
-	CreateTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// external_id is the caller's own id, as in MessageInput.external_id. A message of
-	// the working memory with this id is kept or replaced, as by message_id.
-	ExternalId    string `protobuf:"bytes,7,opt,name=external_id,json=externalId,proto3" json:"external_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *WorkingMessage) Reset() {
-	*x = WorkingMessage{}
-	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *WorkingMessage) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*WorkingMessage) ProtoMessage() {}
-
-func (x *WorkingMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WorkingMessage.ProtoReflect.Descriptor instead.
-func (*WorkingMessage) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *WorkingMessage) GetMessageId() string {
-	if x != nil {
-		return x.MessageId
-	}
-	return ""
-}
-
-func (x *WorkingMessage) GetRole() Role {
-	if x != nil {
-		return x.Role
-	}
-	return Role_ROLE_UNSPECIFIED
-}
-
-func (x *WorkingMessage) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *WorkingMessage) GetParts() []*Part {
-	if x != nil {
-		return x.Parts
-	}
-	return nil
-}
-
-func (x *WorkingMessage) GetMetadata() string {
-	if x != nil {
-		return x.Metadata
-	}
-	return ""
-}
-
-func (x *WorkingMessage) GetCreateTime() *timestamppb.Timestamp {
-	if x != nil {
-		return x.CreateTime
-	}
-	return nil
-}
-
-func (x *WorkingMessage) GetExternalId() string {
-	if x != nil {
-		return x.ExternalId
-	}
-	return ""
-}
-
 // PutWorkingMemoryRequest contains the new working memory of a session. Fields that are
 // not set stay, unless update_mask names them.
 type PutWorkingMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// thread is the thread. Required. A session that does not exist is created.
 	Thread *ThreadRef `protobuf:"bytes,1,opt,name=thread,proto3" json:"thread,omitempty"`
-	// messages are all messages of the working memory, in order: at most 256, together at
-	// most 3 MiB. The common prefix is kept; where a message was changed, inserted or
-	// left out, a branch begins. See docs/memory/working.md.
-	Messages []*WorkingMessage `protobuf:"bytes,2,rep,name=messages,proto3" json:"messages,omitempty"`
+	// messages are all messages, in order: at most 500, together at most 3.5 MiB. Those of
+	// GetWorkingMemory are sent back as they are; new ones need role and parts. A changed
+	// one begins a branch. See docs/memory/working.md.
+	Messages []*Message `protobuf:"bytes,2,rep,name=messages,proto3" json:"messages,omitempty"`
 	// summary replaces the summary: at most 64 KiB. Deleting a message later does not
 	// change a summary that a caller put. Unset: the summary stays, unless update_mask
 	// names it.
 	Summary *string `protobuf:"bytes,3,opt,name=summary,proto3,oneof" json:"summary,omitempty"`
-	// memories replace the list of memories of this session: at most 256, together at
-	// most 1 MiB. Memories that are left out stay in long-term memory. Empty: the list
-	// stays, unless update_mask names it.
-	Memories []*MemoryInput `protobuf:"bytes,4,rep,name=memories,proto3" json:"memories,omitempty"`
+	// memories replace the list of memories: at most 256, together at most 1 MiB. Those of
+	// GetWorkingMemory are sent back as they are; memory_id and the fields of MemoryInput
+	// are read. Empty: the list stays, unless update_mask names it.
+	Memories []*Memory `protobuf:"bytes,4,rep,name=memories,proto3" json:"memories,omitempty"`
 	// data replaces the session's data: a JSON object as text, at most 256 KiB, 32 levels
 	// deep. Numbers keep their digits. Unset: the data stays, unless update_mask names
 	// it.
@@ -525,7 +422,7 @@ type PutWorkingMemoryRequest struct {
 
 func (x *PutWorkingMemoryRequest) Reset() {
 	*x = PutWorkingMemoryRequest{}
-	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[4]
+	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -537,7 +434,7 @@ func (x *PutWorkingMemoryRequest) String() string {
 func (*PutWorkingMemoryRequest) ProtoMessage() {}
 
 func (x *PutWorkingMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[4]
+	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -550,7 +447,7 @@ func (x *PutWorkingMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutWorkingMemoryRequest.ProtoReflect.Descriptor instead.
 func (*PutWorkingMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{4}
+	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PutWorkingMemoryRequest) GetThread() *ThreadRef {
@@ -560,7 +457,7 @@ func (x *PutWorkingMemoryRequest) GetThread() *ThreadRef {
 	return nil
 }
 
-func (x *PutWorkingMemoryRequest) GetMessages() []*WorkingMessage {
+func (x *PutWorkingMemoryRequest) GetMessages() []*Message {
 	if x != nil {
 		return x.Messages
 	}
@@ -574,7 +471,7 @@ func (x *PutWorkingMemoryRequest) GetSummary() string {
 	return ""
 }
 
-func (x *PutWorkingMemoryRequest) GetMemories() []*MemoryInput {
+func (x *PutWorkingMemoryRequest) GetMemories() []*Memory {
 	if x != nil {
 		return x.Memories
 	}
@@ -643,7 +540,7 @@ type WorkingMemoryWarning struct {
 
 func (x *WorkingMemoryWarning) Reset() {
 	*x = WorkingMemoryWarning{}
-	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[5]
+	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -655,7 +552,7 @@ func (x *WorkingMemoryWarning) String() string {
 func (*WorkingMemoryWarning) ProtoMessage() {}
 
 func (x *WorkingMemoryWarning) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[5]
+	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -668,7 +565,7 @@ func (x *WorkingMemoryWarning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkingMemoryWarning.ProtoReflect.Descriptor instead.
 func (*WorkingMemoryWarning) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{5}
+	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *WorkingMemoryWarning) GetField() string {
@@ -704,7 +601,7 @@ type PutWorkingMemoryResponse struct {
 
 func (x *PutWorkingMemoryResponse) Reset() {
 	*x = PutWorkingMemoryResponse{}
-	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[6]
+	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -716,7 +613,7 @@ func (x *PutWorkingMemoryResponse) String() string {
 func (*PutWorkingMemoryResponse) ProtoMessage() {}
 
 func (x *PutWorkingMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[6]
+	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -729,7 +626,7 @@ func (x *PutWorkingMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutWorkingMemoryResponse.ProtoReflect.Descriptor instead.
 func (*PutWorkingMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{6}
+	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PutWorkingMemoryResponse) GetWorkingMemory() *WorkingMemory {
@@ -777,7 +674,7 @@ type UpdateWorkingMemoryDataRequest struct {
 
 func (x *UpdateWorkingMemoryDataRequest) Reset() {
 	*x = UpdateWorkingMemoryDataRequest{}
-	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[7]
+	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -789,7 +686,7 @@ func (x *UpdateWorkingMemoryDataRequest) String() string {
 func (*UpdateWorkingMemoryDataRequest) ProtoMessage() {}
 
 func (x *UpdateWorkingMemoryDataRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[7]
+	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -802,7 +699,7 @@ func (x *UpdateWorkingMemoryDataRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateWorkingMemoryDataRequest.ProtoReflect.Descriptor instead.
 func (*UpdateWorkingMemoryDataRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{7}
+	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *UpdateWorkingMemoryDataRequest) GetThread() *ThreadRef {
@@ -839,7 +736,7 @@ type UpdateWorkingMemoryDataResponse struct {
 
 func (x *UpdateWorkingMemoryDataResponse) Reset() {
 	*x = UpdateWorkingMemoryDataResponse{}
-	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[8]
+	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -851,7 +748,7 @@ func (x *UpdateWorkingMemoryDataResponse) String() string {
 func (*UpdateWorkingMemoryDataResponse) ProtoMessage() {}
 
 func (x *UpdateWorkingMemoryDataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[8]
+	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -864,7 +761,7 @@ func (x *UpdateWorkingMemoryDataResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateWorkingMemoryDataResponse.ProtoReflect.Descriptor instead.
 func (*UpdateWorkingMemoryDataResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{8}
+	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *UpdateWorkingMemoryDataResponse) GetData() string {
@@ -892,7 +789,7 @@ type DeleteWorkingMemoryRequest struct {
 
 func (x *DeleteWorkingMemoryRequest) Reset() {
 	*x = DeleteWorkingMemoryRequest{}
-	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[9]
+	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -904,7 +801,7 @@ func (x *DeleteWorkingMemoryRequest) String() string {
 func (*DeleteWorkingMemoryRequest) ProtoMessage() {}
 
 func (x *DeleteWorkingMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[9]
+	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -917,7 +814,7 @@ func (x *DeleteWorkingMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWorkingMemoryRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWorkingMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{9}
+	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DeleteWorkingMemoryRequest) GetThread() *ThreadRef {
@@ -938,7 +835,7 @@ type DeleteWorkingMemoryResponse struct {
 
 func (x *DeleteWorkingMemoryResponse) Reset() {
 	*x = DeleteWorkingMemoryResponse{}
-	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[10]
+	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -950,7 +847,7 @@ func (x *DeleteWorkingMemoryResponse) String() string {
 func (*DeleteWorkingMemoryResponse) ProtoMessage() {}
 
 func (x *DeleteWorkingMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[10]
+	mi := &file_recollect_v1_working_memory_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -963,7 +860,7 @@ func (x *DeleteWorkingMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWorkingMemoryResponse.ProtoReflect.Descriptor instead.
 func (*DeleteWorkingMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{10}
+	return file_recollect_v1_working_memory_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DeleteWorkingMemoryResponse) GetDeleted() bool {
@@ -1007,23 +904,12 @@ const file_recollect_v1_working_memory_service_proto_rawDesc = "" +
 	"\x05model\x18\x02 \x01(\tR\x05model\"x\n" +
 	"\x18GetWorkingMemoryResponse\x12B\n" +
 	"\x0eworking_memory\x18\x01 \x01(\v2\x1b.recollect.v1.WorkingMemoryR\rworkingMemory\x12\x18\n" +
-	"\arebuilt\x18\x02 \x01(\bR\arebuilt\"\x99\x02\n" +
-	"\x0eWorkingMessage\x12\x1d\n" +
-	"\n" +
-	"message_id\x18\x01 \x01(\tR\tmessageId\x12+\n" +
-	"\x04role\x18\x02 \x01(\x0e2\x12.recollect.v1.RoleB\x03\xe0A\x02R\x04role\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\x12-\n" +
-	"\x05parts\x18\x04 \x03(\v2\x12.recollect.v1.PartB\x03\xe0A\x02R\x05parts\x12\x1a\n" +
-	"\bmetadata\x18\x05 \x01(\tR\bmetadata\x12;\n" +
-	"\vcreate_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime\x12\x1f\n" +
-	"\vexternal_id\x18\a \x01(\tR\n" +
-	"externalId\"\xaf\x04\n" +
+	"\arebuilt\x18\x02 \x01(\bR\arebuilt\"\xa3\x04\n" +
 	"\x17PutWorkingMemoryRequest\x124\n" +
-	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x128\n" +
-	"\bmessages\x18\x02 \x03(\v2\x1c.recollect.v1.WorkingMessageR\bmessages\x12\x1d\n" +
-	"\asummary\x18\x03 \x01(\tH\x00R\asummary\x88\x01\x01\x125\n" +
-	"\bmemories\x18\x04 \x03(\v2\x19.recollect.v1.MemoryInputR\bmemories\x12\x17\n" +
+	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefB\x03\xe0A\x02R\x06thread\x121\n" +
+	"\bmessages\x18\x02 \x03(\v2\x15.recollect.v1.MessageR\bmessages\x12\x1d\n" +
+	"\asummary\x18\x03 \x01(\tH\x00R\asummary\x88\x01\x01\x120\n" +
+	"\bmemories\x18\x04 \x03(\v2\x14.recollect.v1.MemoryR\bmemories\x12\x17\n" +
 	"\x04data\x18\x05 \x01(\tH\x01R\x04data\x88\x01\x01\x12+\n" +
 	"\x03ttl\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x14\n" +
 	"\x05model\x18\a \x01(\tR\x05model\x12>\n" +
@@ -1074,67 +960,60 @@ func file_recollect_v1_working_memory_service_proto_rawDescGZIP() []byte {
 	return file_recollect_v1_working_memory_service_proto_rawDescData
 }
 
-var file_recollect_v1_working_memory_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_recollect_v1_working_memory_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_recollect_v1_working_memory_service_proto_goTypes = []any{
 	(*WorkingMemory)(nil),                   // 0: recollect.v1.WorkingMemory
 	(*GetWorkingMemoryRequest)(nil),         // 1: recollect.v1.GetWorkingMemoryRequest
 	(*GetWorkingMemoryResponse)(nil),        // 2: recollect.v1.GetWorkingMemoryResponse
-	(*WorkingMessage)(nil),                  // 3: recollect.v1.WorkingMessage
-	(*PutWorkingMemoryRequest)(nil),         // 4: recollect.v1.PutWorkingMemoryRequest
-	(*WorkingMemoryWarning)(nil),            // 5: recollect.v1.WorkingMemoryWarning
-	(*PutWorkingMemoryResponse)(nil),        // 6: recollect.v1.PutWorkingMemoryResponse
-	(*UpdateWorkingMemoryDataRequest)(nil),  // 7: recollect.v1.UpdateWorkingMemoryDataRequest
-	(*UpdateWorkingMemoryDataResponse)(nil), // 8: recollect.v1.UpdateWorkingMemoryDataResponse
-	(*DeleteWorkingMemoryRequest)(nil),      // 9: recollect.v1.DeleteWorkingMemoryRequest
-	(*DeleteWorkingMemoryResponse)(nil),     // 10: recollect.v1.DeleteWorkingMemoryResponse
-	(*Message)(nil),                         // 11: recollect.v1.Message
-	(*Memory)(nil),                          // 12: recollect.v1.Memory
-	(*timestamppb.Timestamp)(nil),           // 13: google.protobuf.Timestamp
-	(*ThreadRef)(nil),                       // 14: recollect.v1.ThreadRef
-	(Role)(0),                               // 15: recollect.v1.Role
-	(*Part)(nil),                            // 16: recollect.v1.Part
-	(*MemoryInput)(nil),                     // 17: recollect.v1.MemoryInput
-	(*durationpb.Duration)(nil),             // 18: google.protobuf.Duration
-	(*Precondition)(nil),                    // 19: recollect.v1.Precondition
-	(*MemoryPolicy)(nil),                    // 20: recollect.v1.MemoryPolicy
-	(*fieldmaskpb.FieldMask)(nil),           // 21: google.protobuf.FieldMask
+	(*PutWorkingMemoryRequest)(nil),         // 3: recollect.v1.PutWorkingMemoryRequest
+	(*WorkingMemoryWarning)(nil),            // 4: recollect.v1.WorkingMemoryWarning
+	(*PutWorkingMemoryResponse)(nil),        // 5: recollect.v1.PutWorkingMemoryResponse
+	(*UpdateWorkingMemoryDataRequest)(nil),  // 6: recollect.v1.UpdateWorkingMemoryDataRequest
+	(*UpdateWorkingMemoryDataResponse)(nil), // 7: recollect.v1.UpdateWorkingMemoryDataResponse
+	(*DeleteWorkingMemoryRequest)(nil),      // 8: recollect.v1.DeleteWorkingMemoryRequest
+	(*DeleteWorkingMemoryResponse)(nil),     // 9: recollect.v1.DeleteWorkingMemoryResponse
+	(*Message)(nil),                         // 10: recollect.v1.Message
+	(*Memory)(nil),                          // 11: recollect.v1.Memory
+	(*timestamppb.Timestamp)(nil),           // 12: google.protobuf.Timestamp
+	(*ThreadRef)(nil),                       // 13: recollect.v1.ThreadRef
+	(*durationpb.Duration)(nil),             // 14: google.protobuf.Duration
+	(*Precondition)(nil),                    // 15: recollect.v1.Precondition
+	(*MemoryPolicy)(nil),                    // 16: recollect.v1.MemoryPolicy
+	(*fieldmaskpb.FieldMask)(nil),           // 17: google.protobuf.FieldMask
 }
 var file_recollect_v1_working_memory_service_proto_depIdxs = []int32{
-	11, // 0: recollect.v1.WorkingMemory.messages:type_name -> recollect.v1.Message
-	12, // 1: recollect.v1.WorkingMemory.memories:type_name -> recollect.v1.Memory
-	13, // 2: recollect.v1.WorkingMemory.expire_time:type_name -> google.protobuf.Timestamp
-	13, // 3: recollect.v1.WorkingMemory.update_time:type_name -> google.protobuf.Timestamp
-	13, // 4: recollect.v1.WorkingMemory.thread_expire_time:type_name -> google.protobuf.Timestamp
-	14, // 5: recollect.v1.GetWorkingMemoryRequest.thread:type_name -> recollect.v1.ThreadRef
+	10, // 0: recollect.v1.WorkingMemory.messages:type_name -> recollect.v1.Message
+	11, // 1: recollect.v1.WorkingMemory.memories:type_name -> recollect.v1.Memory
+	12, // 2: recollect.v1.WorkingMemory.expire_time:type_name -> google.protobuf.Timestamp
+	12, // 3: recollect.v1.WorkingMemory.update_time:type_name -> google.protobuf.Timestamp
+	12, // 4: recollect.v1.WorkingMemory.thread_expire_time:type_name -> google.protobuf.Timestamp
+	13, // 5: recollect.v1.GetWorkingMemoryRequest.thread:type_name -> recollect.v1.ThreadRef
 	0,  // 6: recollect.v1.GetWorkingMemoryResponse.working_memory:type_name -> recollect.v1.WorkingMemory
-	15, // 7: recollect.v1.WorkingMessage.role:type_name -> recollect.v1.Role
-	16, // 8: recollect.v1.WorkingMessage.parts:type_name -> recollect.v1.Part
-	13, // 9: recollect.v1.WorkingMessage.create_time:type_name -> google.protobuf.Timestamp
-	14, // 10: recollect.v1.PutWorkingMemoryRequest.thread:type_name -> recollect.v1.ThreadRef
-	3,  // 11: recollect.v1.PutWorkingMemoryRequest.messages:type_name -> recollect.v1.WorkingMessage
-	17, // 12: recollect.v1.PutWorkingMemoryRequest.memories:type_name -> recollect.v1.MemoryInput
-	18, // 13: recollect.v1.PutWorkingMemoryRequest.ttl:type_name -> google.protobuf.Duration
-	19, // 14: recollect.v1.PutWorkingMemoryRequest.precondition:type_name -> recollect.v1.Precondition
-	20, // 15: recollect.v1.PutWorkingMemoryRequest.policy:type_name -> recollect.v1.MemoryPolicy
-	21, // 16: recollect.v1.PutWorkingMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
-	0,  // 17: recollect.v1.PutWorkingMemoryResponse.working_memory:type_name -> recollect.v1.WorkingMemory
-	5,  // 18: recollect.v1.PutWorkingMemoryResponse.warnings:type_name -> recollect.v1.WorkingMemoryWarning
-	14, // 19: recollect.v1.UpdateWorkingMemoryDataRequest.thread:type_name -> recollect.v1.ThreadRef
-	19, // 20: recollect.v1.UpdateWorkingMemoryDataRequest.precondition:type_name -> recollect.v1.Precondition
-	14, // 21: recollect.v1.DeleteWorkingMemoryRequest.thread:type_name -> recollect.v1.ThreadRef
-	1,  // 22: recollect.v1.WorkingMemoryService.GetWorkingMemory:input_type -> recollect.v1.GetWorkingMemoryRequest
-	4,  // 23: recollect.v1.WorkingMemoryService.PutWorkingMemory:input_type -> recollect.v1.PutWorkingMemoryRequest
-	7,  // 24: recollect.v1.WorkingMemoryService.UpdateWorkingMemoryData:input_type -> recollect.v1.UpdateWorkingMemoryDataRequest
-	9,  // 25: recollect.v1.WorkingMemoryService.DeleteWorkingMemory:input_type -> recollect.v1.DeleteWorkingMemoryRequest
-	2,  // 26: recollect.v1.WorkingMemoryService.GetWorkingMemory:output_type -> recollect.v1.GetWorkingMemoryResponse
-	6,  // 27: recollect.v1.WorkingMemoryService.PutWorkingMemory:output_type -> recollect.v1.PutWorkingMemoryResponse
-	8,  // 28: recollect.v1.WorkingMemoryService.UpdateWorkingMemoryData:output_type -> recollect.v1.UpdateWorkingMemoryDataResponse
-	10, // 29: recollect.v1.WorkingMemoryService.DeleteWorkingMemory:output_type -> recollect.v1.DeleteWorkingMemoryResponse
-	26, // [26:30] is the sub-list for method output_type
-	22, // [22:26] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	13, // 7: recollect.v1.PutWorkingMemoryRequest.thread:type_name -> recollect.v1.ThreadRef
+	10, // 8: recollect.v1.PutWorkingMemoryRequest.messages:type_name -> recollect.v1.Message
+	11, // 9: recollect.v1.PutWorkingMemoryRequest.memories:type_name -> recollect.v1.Memory
+	14, // 10: recollect.v1.PutWorkingMemoryRequest.ttl:type_name -> google.protobuf.Duration
+	15, // 11: recollect.v1.PutWorkingMemoryRequest.precondition:type_name -> recollect.v1.Precondition
+	16, // 12: recollect.v1.PutWorkingMemoryRequest.policy:type_name -> recollect.v1.MemoryPolicy
+	17, // 13: recollect.v1.PutWorkingMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
+	0,  // 14: recollect.v1.PutWorkingMemoryResponse.working_memory:type_name -> recollect.v1.WorkingMemory
+	4,  // 15: recollect.v1.PutWorkingMemoryResponse.warnings:type_name -> recollect.v1.WorkingMemoryWarning
+	13, // 16: recollect.v1.UpdateWorkingMemoryDataRequest.thread:type_name -> recollect.v1.ThreadRef
+	15, // 17: recollect.v1.UpdateWorkingMemoryDataRequest.precondition:type_name -> recollect.v1.Precondition
+	13, // 18: recollect.v1.DeleteWorkingMemoryRequest.thread:type_name -> recollect.v1.ThreadRef
+	1,  // 19: recollect.v1.WorkingMemoryService.GetWorkingMemory:input_type -> recollect.v1.GetWorkingMemoryRequest
+	3,  // 20: recollect.v1.WorkingMemoryService.PutWorkingMemory:input_type -> recollect.v1.PutWorkingMemoryRequest
+	6,  // 21: recollect.v1.WorkingMemoryService.UpdateWorkingMemoryData:input_type -> recollect.v1.UpdateWorkingMemoryDataRequest
+	8,  // 22: recollect.v1.WorkingMemoryService.DeleteWorkingMemory:input_type -> recollect.v1.DeleteWorkingMemoryRequest
+	2,  // 23: recollect.v1.WorkingMemoryService.GetWorkingMemory:output_type -> recollect.v1.GetWorkingMemoryResponse
+	5,  // 24: recollect.v1.WorkingMemoryService.PutWorkingMemory:output_type -> recollect.v1.PutWorkingMemoryResponse
+	7,  // 25: recollect.v1.WorkingMemoryService.UpdateWorkingMemoryData:output_type -> recollect.v1.UpdateWorkingMemoryDataResponse
+	9,  // 26: recollect.v1.WorkingMemoryService.DeleteWorkingMemory:output_type -> recollect.v1.DeleteWorkingMemoryResponse
+	23, // [23:27] is the sub-list for method output_type
+	19, // [19:23] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_working_memory_service_proto_init() }
@@ -1147,14 +1026,14 @@ func file_recollect_v1_working_memory_service_proto_init() {
 	file_recollect_v1_policy_proto_init()
 	file_recollect_v1_precondition_proto_init()
 	file_recollect_v1_thread_proto_init()
-	file_recollect_v1_working_memory_service_proto_msgTypes[4].OneofWrappers = []any{}
+	file_recollect_v1_working_memory_service_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_working_memory_service_proto_rawDesc), len(file_recollect_v1_working_memory_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,8 +23,8 @@ use memory_grpc::request::{
 };
 use memory_grpc::{ApiError, caller_of};
 use memory_store::{
-    Caller, CheckpointPlace, CheckpointQuery, CheckpointScope, CheckpointSelection, NewThread,
-    Store, StoreError,
+    Caller, CheckpointError, CheckpointPlace, CheckpointQuery, CheckpointScope,
+    CheckpointSelection, NewThread, Store, StoreError,
 };
 use prost::Message as _;
 use serde_json::{Map, Value, json};
@@ -100,7 +100,12 @@ impl Checkpoints {
         let (named, checkpoint) = fields.all(named.zip(checkpoint))?;
         let wanted = || Amount::of_request(0, bytes);
         let _admitted = self.quotas.admit(&caller, wanted).await?;
-        let thread = self.opened(&caller, named).await?;
+        let follows = !checkpoint.parent.is_empty() && !checkpoint.allow_missing_parent;
+        let thread = match follows {
+            true => self.found(&caller, named).await?,
+            false => Some(self.opened(&caller, named).await?),
+        };
+        let thread = thread.ok_or(StoreError::from(CheckpointError::ParentNotFound))?;
         let checkpoints = self.store.checkpoints(&caller);
         let missing = checkpoints.put_checkpoint(thread, &checkpoint).await?;
         Ok(PutCheckpointResponse {
@@ -132,7 +137,9 @@ impl Checkpoints {
         let (named, writes) = fields.all(named.zip(writes))?;
         let wanted = || Amount::of_request(0, bytes);
         let _admitted = self.quotas.admit(&caller, wanted).await?;
-        let thread = self.opened(&caller, named).await?;
+        // A write that comes after the deletion of its thread must not bring the thread back.
+        let thread = self.found(&caller, named).await?;
+        let thread = thread.ok_or(StoreError::ThreadNotFound)?;
         let stored = self
             .store
             .checkpoints(&caller)

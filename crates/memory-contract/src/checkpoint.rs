@@ -48,6 +48,8 @@ pub struct NewCheckpoint {
     pub id: String,
     /// The checkpoint that it follows; empty: none.
     pub parent: String,
+    /// Whether it is stored although its parent is not.
+    pub allow_missing_parent: bool,
     /// The checkpoint without its values.
     pub body: Encoded,
     /// The caller's data about it, a JSON object.

@@ -291,7 +291,7 @@ pub const WORKING_RECORDS_BYTES: usize = 1024 * 1024;
 pub const WORKING_DATA_BYTES: usize = 256 * 1024;
 /// Bytes of the summary that a caller gives.
 pub const WORKING_SUMMARY_BYTES: usize = 64 * 1024;
-/// Messages of a working memory in one answer.
+/// Messages of a working memory in one request or answer.
 pub const WORKING_MESSAGES: usize = 500;
 /// Warnings in one answer.
 pub const WARNINGS: usize = 20;

@@ -93,7 +93,7 @@ fn table() -> Vec<Row> {
         SESSION_KEY_CHARS: "SessionRef.session_key" "SessionRef.agent_session_key";
         TITLE_CHARS: "Thread.title" "CreateThreadRequest.title" "ResolveThreadRequest.title"
             "PlanStep.title";
-        NAME_CHARS: "MessageInput.name" "WorkingMessage.name" "BuildContextRequest.input_name"
+        NAME_CHARS: "MessageInput.name" "BuildContextRequest.input_name"
             "MessageFilter.names";
         TOOL_CHARS: "ToolCall.tool_call_id" "ToolCall.name" "ToolResult.tool_call_id"
             "ToolResult.name";
@@ -147,7 +147,7 @@ fn table() -> Vec<Row> {
         MESSAGE_BYTES: "MessageInput.parts" "BuildContextRequest.input" "FileRef.url"
             "GetFileContentResponse.content";
         BATCH_BYTES: "AppendMessagesRequest.messages" "AppendMessagesRequest.provider_messages"
-            "ImportMessagesRequest.messages" "PutWorkingMemoryRequest.messages";
+            "ImportMessagesRequest.messages";
         TEMPLATE_BYTES: "MemoryPolicy.query_prompt_template"
             "MemoryPolicy.extraction_instructions";
         SECRET_BYTES: "SetSecretRequest.value";
@@ -195,8 +195,7 @@ fn table() -> Vec<Row> {
             "PutWorkingMemoryRequest.data" "UpdateWorkingMemoryDataRequest.patch";
         PARTS: "MessageInput.parts" "BuildContextRequest.input";
         BATCH_MESSAGES: "AppendMessagesRequest.messages"
-            "AppendMessagesRequest.provider_messages" "ImportMessagesRequest.messages"
-            "PutWorkingMemoryRequest.messages";
+            "AppendMessagesRequest.provider_messages" "ImportMessagesRequest.messages";
         TOOL_OUTPUTS: "ToolResult.content";
         REASONING_SUMMARIES: "Reasoning.summaries";
         IMAGE_PIXELS: "FileRef.width" "FileRef.height";
@@ -260,7 +259,7 @@ fn table() -> Vec<Row> {
         FORGOTTEN: "DeleteMemoriesResponse.deleted_count";
         FORGOTTEN_TOLD: "DeleteMemoriesResponse.memories";
         WORKING_RECORDS: "PutWorkingMemoryRequest.memories";
-        WORKING_MESSAGES: "WorkingMemory.messages";
+        WORKING_MESSAGES: "WorkingMemory.messages" "PutWorkingMemoryRequest.messages";
         WARNINGS: "PutWorkingMemoryResponse.warnings";
         USAGE_DAYS: "GetModelUsageRequest.days";
         USAGE_DAYS_DEFAULT: "GetModelUsageRequest.days";

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use deadpool_postgres::Object;
 use memory_database::{StoreError, rows::column};
-use memory_postgres::{Pool, Query, Role, StoreConfig, query, query_error};
+use memory_postgres::{Pool, Role, StoreConfig, query};
 use memory_runtime::task;
 use time::OffsetDateTime;
 use tokio::{
@@ -12,7 +11,6 @@ use tokio::{
     task::JoinHandle,
     time::{sleep, timeout},
 };
-use tokio_postgres::{Row, types::ToSql};
 use uuid::Uuid;
 
 /// How often a server shows that it runs.
@@ -62,12 +60,10 @@ impl Presence {
     /// As [`memory_database::Databases::connect`].
     pub async fn begin(config: &StoreConfig, grace: Duration) -> Result<Self, StoreError> {
         let pool = Pool::new(config, config.chat(), Role::Worker, 1, 0)?;
-        let connection = pool.get().await?;
-        let mut server = Server::enter(&connection, config.private, grace).await?;
+        let mut server = Server::enter(&pool, config.private, grace).await?;
         if server.others.ids.is_empty() {
-            server.end_threads(&connection).await?;
+            server.end_threads(&pool).await?;
         }
-        drop(connection);
         let (stop, stopped) = oneshot::channel();
         let beating = task::spawn("presence", async move {
             tokio::select! {
@@ -87,14 +83,12 @@ impl Presence {
 }
 
 impl Server {
-    async fn enter(
-        connection: &Object,
-        private: bool,
-        grace: Duration,
-    ) -> Result<Self, StoreError> {
+    async fn enter(pool: &Pool, private: bool, grace: Duration) -> Result<Self, StoreError> {
         let id = Uuid::new_v4();
         let enter = query!("servers/enter");
-        let rows = call(connection, enter, &[&id, &private, &grace.as_secs_f64()]).await?;
+        let rows = pool
+            .call_for_all(enter, &[&id, &private, &grace.as_secs_f64()])
+            .await?;
         let mut server = Self {
             id,
             newest: 0,
@@ -112,15 +106,12 @@ impl Server {
     }
 
     /// Ends the ephemeral threads that were there when this server started.
-    async fn end_threads(&self, connection: &Object) -> Result<(), StoreError> {
+    async fn end_threads(&self, pool: &Pool) -> Result<(), StoreError> {
         let end = query!("threads/end_ephemeral");
         let mut ended = 0;
         loop {
             // Each batch is a separate transaction, well within the statement timeout.
-            let count = connection
-                .execute(end.sql, &[&END_BATCH, &self.newest])
-                .await;
-            match count.map_err(|error| query_error(end.name, error))? {
+            match pool.execute(end, &[&END_BATCH, &self.newest]).await? {
                 0 => break,
                 count => ended += count,
             }
@@ -134,52 +125,39 @@ impl Server {
 
     /// Renews the row for ever, over a new connection where one is lost.
     async fn beat(&mut self, pool: &Pool) {
-        let mut held = None;
         loop {
             sleep(BEAT).await;
-            if held.is_none() {
-                held = match timeout(BEAT_TIMEOUT, pool.get()).await {
-                    Ok(Ok(connection)) => Some(connection),
-                    _ => None,
-                };
-            }
-            let Some(connection) = held.take() else {
-                tracing::warn!("this server cannot show that it runs: it has no connection");
-                continue;
-            };
-            match timeout(BEAT_TIMEOUT, self.beat_once(&connection)).await {
-                Ok(Ok(())) => {
-                    held = Some(connection);
-                    continue;
-                }
+            match timeout(BEAT_TIMEOUT, self.beat_once(pool)).await {
+                Ok(Ok(())) => {}
                 Ok(Err(error)) => tracing::warn!(%error, "this server could not show that it runs"),
                 Err(_) => tracing::warn!("this server could not show in time that it runs"),
             }
-            // Closed, not returned to the pool.
-            drop(Object::take(connection));
         }
     }
 
-    async fn beat_once(&mut self, connection: &Object) -> Result<(), StoreError> {
-        call(connection, query!("servers/beat"), &[&self.id]).await?;
+    async fn beat_once(&mut self, pool: &Pool) -> Result<(), StoreError> {
+        pool.call_for_all(query!("servers/beat"), &[&self.id])
+            .await?;
         if !self.others.ids.is_empty() {
-            self.look_for_others(connection).await?;
+            self.look_for_others(pool).await?;
         }
         Ok(())
     }
 
     /// Ends the threads once all others were silent for too long, unless one was heard of.
-    async fn look_for_others(&mut self, connection: &Object) -> Result<(), StoreError> {
+    async fn look_for_others(&mut self, pool: &Pool) -> Result<(), StoreError> {
         let Others { ids, beats } = &self.others;
         let heard = query!("servers/heard");
-        let rows = call(connection, heard, &[ids, beats, &self.grace.as_secs_f64()]).await?;
+        let rows = pool
+            .call_for_all(heard, &[ids, beats, &self.grace.as_secs_f64()])
+            .await?;
         let Some(row) = rows.first() else {
             return Ok(());
         };
         let (any_heard, all_silent): (bool, bool) =
             (column(row, "any_heard")?, column(row, "all_silent")?);
         if !any_heard && all_silent {
-            self.end_threads(connection).await?;
+            self.end_threads(pool).await?;
         }
         if any_heard || all_silent {
             self.others = Others::default();
@@ -188,21 +166,11 @@ impl Server {
     }
 
     async fn leave(&self, pool: &Pool) {
-        let left = async {
-            let connection = pool.get().await?;
-            call(&connection, query!("servers/leave"), &[&self.id]).await
-        };
-        if let Err(error) = left.await {
+        if let Err(error) = pool
+            .call_for_all(query!("servers/leave"), &[&self.id])
+            .await
+        {
             tracing::warn!(%error, "this server could not say that it stops: it counts as running for a while");
         }
     }
-}
-
-async fn call(
-    connection: &Object,
-    query: Query,
-    params: &[&(dyn ToSql + Sync)],
-) -> Result<Vec<Row>, StoreError> {
-    let rows = connection.query(query.sql, params).await;
-    Ok(rows.map_err(|error| query_error(query.name, error))?)
 }

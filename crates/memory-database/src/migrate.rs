@@ -76,6 +76,10 @@ async fn migrate_one(
         .transaction()
         .await
         .map_err(|error| query_error("BEGIN", error))?;
+    if config.pooler {
+        let wait = format!("SET LOCAL lock_timeout = {}", LOCK_TIMEOUT.as_millis());
+        execute(&transaction, "lock_timeout", &wait, &[]).await?;
+    }
     lock(&transaction).await?;
     let found = Found::read(&transaction).await?;
     let mut report = MigrationReport {
@@ -248,12 +252,15 @@ fn sha256<'a>(files: impl IntoIterator<Item = &'a SqlFile>) -> String {
 async fn connect(config: &StoreConfig, database: Database) -> Result<Client, StoreError> {
     let limit = config.connect_timeout;
     let (mut postgres, tls) = parse_url(config, database)?;
-    let options = format!(
-        "-c lock_timeout={} {}",
-        LOCK_TIMEOUT.as_millis(),
-        postgres.get_options().unwrap_or_default(),
-    );
-    postgres.connect_timeout(limit).options(options.trim_end());
+    postgres.connect_timeout(limit);
+    if !config.pooler {
+        let options = format!(
+            "-c lock_timeout={} {}",
+            LOCK_TIMEOUT.as_millis(),
+            postgres.get_options().unwrap_or_default(),
+        );
+        postgres.options(options.trim_end());
+    }
     let connected = async { drive(database, postgres.connect(tls).await) };
     match timeout(limit, connected).await {
         Ok(connected) => connected,

@@ -1,6 +1,6 @@
 //! Configuration of the embedding model, with units and defaults.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use memory_outbound::masked;
@@ -180,30 +180,36 @@ impl Default for EmbedderConfig {
 /// Version of ONNX Runtime that `scripts/setup` installs.
 const RUNTIME_VERSION: &str = "1.31.1";
 
-/// The directory in which `scripts/setup` puts a model's files: `models/NAME` in
-/// Recollect's cache directory. That is `RECOLLECT_CACHE_DIR`, or else `recollect` in
-/// `XDG_CACHE_HOME` or in `~/.cache`, on every system. `None` without a home directory.
+/// The directory of a model's files: `models/NAME` beside this program if it was installed with
+/// the model, or else in Recollect's cache directory, where `scripts/setup` puts it. The cache
+/// directory is `RECOLLECT_CACHE_DIR`, which takes precedence over what was installed, or else
+/// `recollect` in `XDG_CACHE_HOME` or in `~/.cache`, on every system. `None` without a home
+/// directory.
 pub fn default_model_dir(model: &str) -> Option<PathBuf> {
-    Some(cache_dir()?.join("models").join(model))
+    installed_or_cached(&Path::new("models").join(model))
 }
 
-/// The path at which `scripts/setup` puts ONNX Runtime. `None` without a home
-/// directory.
+/// The path of ONNX Runtime, beside this program or in the cache directory, as for
+/// [`default_model_dir`]. `None` without a home directory.
 pub fn default_runtime_library() -> Option<PathBuf> {
     let file = format!(
         "{}onnxruntime{}",
         std::env::consts::DLL_PREFIX,
         std::env::consts::DLL_SUFFIX
     );
-    Some(
-        cache_dir()?
-            .join(format!("onnxruntime-{RUNTIME_VERSION}"))
-            .join(file),
-    )
+    installed_or_cached(&Path::new(&format!("onnxruntime-{RUNTIME_VERSION}")).join(file))
 }
 
 pub(crate) fn default_hub_dir() -> Option<PathBuf> {
     Some(cache_dir()?.join("hub"))
+}
+
+fn installed_or_cached(path: &Path) -> Option<PathBuf> {
+    let installed = || Some(memory_runtime::package_dir()?.join(path)).filter(|path| path.exists());
+    match path_in("RECOLLECT_CACHE_DIR") {
+        Some(directory) => Some(directory.join(path)),
+        None => installed().or_else(|| Some(cache_dir()?.join(path))),
+    }
 }
 
 fn cache_dir() -> Option<PathBuf> {

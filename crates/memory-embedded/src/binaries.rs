@@ -1,4 +1,4 @@
-//! Finds the system's Postgres programs.
+//! Finds the programs of Postgres.
 
 use std::env;
 use std::fs;
@@ -37,8 +37,8 @@ pub struct Binaries {
 }
 
 impl Binaries {
-    /// Finds the programs: in `chosen` alone where it is given; otherwise on
-    /// the `PATH` and where packages put them, the newest first.
+    /// Finds the programs: in `chosen` alone where it is given; otherwise those that were
+    /// installed with this program, on the `PATH` and where packages put them, the newest first.
     ///
     /// `major` is the version that an existing cluster needs.
     ///
@@ -117,6 +117,7 @@ fn places() -> Vec<PathBuf> {
         });
         places.extend(named.map(|dir| dir.join("bin")));
     }
+    places.extend(memory_runtime::package_dir().map(|dir| dir.join("postgres/bin")));
     places.retain(|dir| dir.join("postgres").exists());
     let mut seen = std::collections::HashSet::new();
     places.retain(|dir| seen.insert(dir.join("postgres").canonicalize().ok()));

@@ -19,6 +19,7 @@ pub use connect::failed;
 pub use cors::{InvalidOrigin, check_origin};
 pub use layer::{Http, HttpLayer};
 pub use openapi::document as openapi;
+pub use pages::is_local_host;
 pub use problem::problem;
 pub use unreadable::Unreadable;
 pub use until_sent::UntilSent;

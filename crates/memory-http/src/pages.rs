@@ -78,8 +78,7 @@ pub(crate) fn needs_http2() -> Response<Body> {
     )
 }
 
-/// Whether the host that a request names is one that no other site's name can lead to:
-/// `localhost` or an IP address.
+/// Whether the host that a request names is local ([`is_local_host`]).
 pub(crate) fn is_local<B>(request: &Request<B>) -> bool {
     let header = request.headers().get(HOST);
     let authority = match header.and_then(|host| host.to_str().ok()) {
@@ -89,7 +88,12 @@ pub(crate) fn is_local<B>(request: &Request<B>) -> bool {
     let Ok(authority) = authority.parse::<http::uri::Authority>() else {
         return false;
     };
-    let host = authority.host();
+    is_local_host(authority.host())
+}
+
+/// Whether a host, without its port, is one that no other site's name can lead to: `localhost`, a
+/// name below it, or an IP address.
+pub fn is_local_host(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost")
         || host.to_ascii_lowercase().ends_with(".localhost")

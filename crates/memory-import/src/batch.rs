@@ -7,15 +7,50 @@ use prost::Message as _;
 use uuid::Uuid;
 
 use crate::ids::hashed;
-use crate::record::Placed;
 
 /// Messages in a request: far below the limit of 256, so that progress shows.
 const MESSAGES: usize = 100;
 /// Bytes of a request; the limit is 3 MiB.
 const BYTES: usize = 2 * 1024 * 1024;
 
-/// A request with its place: that of its first message.
-pub type Batch = Placed<ImportMessagesRequest>;
+/// A request, and where its messages come from.
+#[derive(Debug)]
+pub struct Batch {
+    /// The place of its first message.
+    pub place: String,
+    /// The request.
+    pub value: ImportMessagesRequest,
+    /// Whether the id of each message follows from what it says.
+    derived: Vec<bool>,
+}
+
+impl Batch {
+    /// Whether the ids of all messages follow from what they say: a stored message with such
+    /// an id is the same message.
+    pub fn is_derived(&self) -> bool {
+        self.derived.iter().all(|is_derived| *is_derived)
+    }
+
+    /// Each message in a request of its own, without a request id.
+    pub fn singles(self) -> Vec<Self> {
+        let Self {
+            place,
+            value,
+            derived,
+        } = self;
+        let messages = value.messages.into_iter().zip(derived);
+        let singles = messages.map(|(message, is_derived)| Self {
+            place: place.clone(),
+            value: ImportMessagesRequest {
+                thread: value.thread.clone(),
+                messages: vec![message],
+                ..Default::default()
+            },
+            derived: vec![is_derived],
+        });
+        singles.collect()
+    }
+}
 
 /// Collects messages of one session into requests.
 ///
@@ -27,6 +62,8 @@ pub(crate) struct Batcher {
     session: SessionRef,
     place: String,
     messages: Vec<MessageInput>,
+    /// Whether the id of each message was made here.
+    derived: Vec<bool>,
     bytes: usize,
     /// Messages of each session so far.
     counts: HashMap<(String, String, String), u64>,
@@ -54,7 +91,8 @@ impl Batcher {
             true => self.take(),
             false => None,
         };
-        if message.message_id.is_empty() && !self.again {
+        let is_derived = message.message_id.is_empty() && !self.again;
+        if is_derived {
             message.message_id = self.message_id(&session, &message);
         }
         if self.messages.is_empty() {
@@ -63,6 +101,7 @@ impl Batcher {
         }
         self.bytes += bytes;
         self.messages.push(message);
+        self.derived.push(is_derived);
         done
     }
 
@@ -83,9 +122,10 @@ impl Batcher {
             false => hashed(&[&request.encode_to_vec()]),
         }
         .to_string();
-        Some(Placed {
+        Some(Batch {
             place: std::mem::take(&mut self.place),
             value: request,
+            derived: std::mem::take(&mut self.derived),
         })
     }
 

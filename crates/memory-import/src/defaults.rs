@@ -5,6 +5,21 @@ use memory_contract::{
     AppId, SessionKey, UserId,
     thread::{KeySource, SessionNames},
 };
+use serde_json::Value;
+
+/// The fields that name an app.
+const APP: [&str; 2] = ["app_id", "app"];
+/// The fields that name a user.
+const USER: [&str; 2] = ["user_id", "user"];
+/// The fields that name a session, as stores of messages write them too.
+const SESSION: [&str; 6] = [
+    "session_key",
+    "session_id",
+    "sessionId",
+    "SessionId",
+    "conversation_id",
+    "thread_id",
+];
 
 /// What conversations belong to that do not say so themselves.
 #[derive(Debug, Clone)]
@@ -39,6 +54,22 @@ impl Defaults {
         }
     }
 
+    /// The session of a document or message: what it names, and else what [`Self::session`]
+    /// gives. A user that it names as empty is none.
+    pub(crate) fn named(&self, stem: &str, part: Option<usize>, document: &Value) -> SessionRef {
+        let usual = self.session(stem, part);
+        let set = |names: &[&str]| named(document, names).filter(|name| !name.is_empty());
+        let app_id = set(&APP).unwrap_or(usual.app_id);
+        let session_key = set(&SESSION).unwrap_or(usual.session_key);
+        let user = named(document, &USER);
+        SessionRef {
+            user_id: user.unwrap_or_else(|| self.user(stem, &app_id, &session_key)),
+            app_id,
+            session_key,
+            agent_session_key: String::new(),
+        }
+    }
+
     /// The user of a conversation that names none.
     pub(crate) fn user(&self, stem: &str, app: &str, session_key: &str) -> String {
         if let Some(user) = &self.user {
@@ -48,4 +79,13 @@ impl Defaults {
         let names = SessionNames::new(AppId::new(app), UserId::new(stem), Some(key));
         names.map_or_else(|_| String::new(), |_| stem.to_owned())
     }
+}
+
+/// The first of these fields that is a text, or a number as one.
+fn named(document: &Value, names: &[&str]) -> Option<String> {
+    names.iter().find_map(|name| match document.get(*name)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    })
 }

@@ -1,6 +1,6 @@
 //! Reads JSON Lines: an export, or simple messages.
 
-use memory_contract::proto::{MessageInput, SessionRef};
+use memory_contract::proto::MessageInput;
 use serde_json::Value;
 
 use crate::defaults::Defaults;
@@ -41,19 +41,8 @@ impl<'a> Jsonl<'a> {
 
     fn simple(&mut self, json: &Value) -> Result<ImportRecord, String> {
         let message = simple_message(&mut self.chat, json, self.again)?;
-        let usual = self.defaults.session(self.stem, None);
-        let app_id = field(json, &["app_id", "app"]).unwrap_or(usual.app_id);
-        let session_key = field(json, &["session_key", "session_id", "conversation_id"])
-            .unwrap_or(usual.session_key);
-        let user_id = field(json, &["user_id", "user"])
-            .unwrap_or_else(|| self.defaults.user(self.stem, &app_id, &session_key));
         Ok(ImportRecord::Message {
-            session: SessionRef {
-                app_id,
-                user_id,
-                session_key,
-                agent_session_key: String::new(),
-            },
+            session: self.defaults.named(self.stem, None, json),
             message: Box::new(message),
         })
     }

@@ -1,16 +1,21 @@
 #![doc = include_str!("../README.md")]
 
+mod archive;
 mod batch;
 mod defaults;
 mod export;
+mod exports;
 mod foreign;
 mod format;
 mod ids;
 mod input_file;
+mod items;
 mod jsonl;
 mod openai;
+mod opening;
 mod provider;
 mod record;
+mod seen;
 mod unit;
 mod values;
 

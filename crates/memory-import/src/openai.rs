@@ -147,7 +147,11 @@ fn contents(json: Option<&Value>) -> Result<Vec<Part>, String> {
     }
 }
 
-fn part(json: &Value) -> Result<Part, String> {
+/// One part of `content`.
+///
+/// # Errors
+/// It is of a type that is not known, or lacks something.
+pub(crate) fn part(json: &Value) -> Result<Part, String> {
     if let Value::String(text) = json {
         return Ok(text_part(text));
     }

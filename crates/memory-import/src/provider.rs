@@ -38,8 +38,10 @@ pub(crate) fn detected(document: &Value) -> Option<Provider> {
     let is_response = document
         .get("object")
         .is_some_and(|kind| kind == "response");
-    if list("input").is_some() || (is_response && list("output").is_some()) {
-        return Some(Provider::OpenaiResponses);
+    let output = list("output").filter(|_| is_response);
+    if let Some(items) = list("input").or(output) {
+        let is_known = items.iter().all(is_known);
+        return is_known.then_some(Provider::OpenaiResponses);
     }
     document
         .as_array()
@@ -50,7 +52,6 @@ pub(crate) fn detected(document: &Value) -> Option<Provider> {
 /// OpenAI's responses: such an entry would be stored as an opaque piece, which no search finds.
 fn of_messages(messages: &[Value]) -> Option<Provider> {
     let has = |test: fn(&Value) -> bool| messages.iter().any(test);
-    let is_known = |one: &Value| one.get("role").is_some_and(Value::is_string) || is_item(one);
     if has(|message| message.get("parts").is_some_and(Value::is_array)) {
         Some(Provider::Gemini)
     } else if messages.is_empty() || !messages.iter().all(is_known) {
@@ -64,6 +65,11 @@ fn of_messages(messages: &[Value]) -> Option<Provider> {
     }
 }
 
+/// Whether it is a message, or an item of OpenAI's responses.
+fn is_known(one: &Value) -> bool {
+    one.get("role").is_some_and(Value::is_string) || is_item(one)
+}
+
 /// Whether it is an item of OpenAI's responses that is no message.
 fn is_item(one: &Value) -> bool {
     one["type"].as_str().is_some_and(|kind| {
@@ -72,27 +78,6 @@ fn is_item(one: &Value) -> bool {
             || kind.ends_with("_call")
             || kind.ends_with("_call_output")
     })
-}
-
-/// Why a document of an unknown format is refused.
-pub(crate) fn unknown(document: &Value) -> String {
-    let first = match document {
-        Value::Array(list) => list.first(),
-        document => Some(document),
-    };
-    let is_langchain = first.is_some_and(|one| {
-        let is_dict = one.get("type").is_some() && one.get("data").is_some_and(Value::is_object);
-        is_dict || (one.get("lc").is_some() && one.get("kwargs").is_some())
-    });
-    match (first, is_langchain) {
-        (None, _) => "it has no messages".to_owned(),
-        (_, true) => {
-            "it has messages of LangChain, which are not read from a file: load them with \
-                      messages_from_dict or load, and add them to a RecollectChatMessageHistory"
-                .to_owned()
-        }
-        (_, false) => "its format is unknown; see `recollect import --help`".to_owned(),
-    }
 }
 
 fn is_input(content: &Value) -> bool {

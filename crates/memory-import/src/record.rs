@@ -1,7 +1,8 @@
 //! The content of a file, one record at a time.
 
 use memory_contract::proto::{
-    Memory, MessageInput, PutWorkingMemoryRequest, ResolveThreadRequest, SessionRef, record::Kind,
+    Memory, MessageInput, PutWorkingMemoryRequest, ResolveThreadRequest, SessionRef,
+    SetHeadRequest, record::Kind,
 };
 
 /// One thing that a file holds.
@@ -18,6 +19,9 @@ pub enum ImportRecord {
         /// The message.
         message: Box<MessageInput>,
     },
+    /// The message of a session that histories are read back from, where another one was
+    /// handed on after it.
+    Head(Box<SetHeadRequest>),
     /// A long-term memory.
     Memory(Box<Memory>),
     /// The working memory of a session, for sessions that have none.

@@ -6,19 +6,20 @@ use std::path::PathBuf;
 use memory_contract::message::NewMessage;
 use memory_contract::proto::message_input::Parent;
 use memory_contract::proto::{
-    Memory, MessageInput, PutWorkingMemoryRequest, ResolveThreadRequest, record::Kind,
+    Memory, MessageInput, PutWorkingMemoryRequest, ResolveThreadRequest, SetHeadRequest,
+    record::Kind,
 };
 
 use crate::batch::{Batch, Batcher};
 use crate::defaults::Defaults;
 use crate::format::Format;
-use crate::input_file::read;
+use crate::opening::read;
 use crate::record::{ImportRecord, Placed};
 
 /// A file to read.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// The file; `-` is standard input.
+    /// The file, folder or zip archive; `-` is standard input.
     pub file: PathBuf,
     /// The format of the file.
     pub format: Format,
@@ -37,6 +38,9 @@ pub enum Unit {
     Thread(Box<ResolveThreadRequest>),
     /// Messages of one session.
     Batch(Batch),
+    /// The message of a session that histories are read back from, where another one was
+    /// stored after it.
+    Head(Box<SetHeadRequest>),
     /// A long-term memory.
     Memory(Box<Memory>),
     /// The working memory of a session, for sessions that have none.
@@ -52,11 +56,16 @@ impl Source {
     /// wants more.
     ///
     /// # Errors
-    /// The file as a whole cannot be read. Problems of its parts are units.
+    /// The file as a whole cannot be read, its format is not known, or it holds nothing that
+    /// can be imported. Problems of its parts are units.
     pub fn read(&self, mut each: impl FnMut(Placed<Unit>) -> bool) -> Result<(), String> {
         let mut batcher = Batcher::new(self.again);
         let mut refused = Refused::default();
-        let mut send = |place: String, value: Unit| each(Placed { place, value });
+        let mut is_empty = true;
+        let mut send = |place: String, value: Unit| {
+            is_empty &= matches!(value, Unit::LeftOut(..));
+            each(Placed { place, value })
+        };
         let result = read(
             &self.file,
             self.format,
@@ -77,6 +86,10 @@ impl Source {
                         return send_batch(&mut send, batcher.take())
                             && send(place, Unit::Thread(thread));
                     }
+                    Ok(ImportRecord::Head(head)) => {
+                        return send_batch(&mut send, batcher.take())
+                            && send(place, Unit::Head(head));
+                    }
                     Ok(ImportRecord::Memory(memory)) => {
                         // Its sources have to be there before it.
                         return send_batch(&mut send, batcher.take())
@@ -94,7 +107,11 @@ impl Source {
             },
         );
         send_batch(&mut send, batcher.take());
-        result
+        let seen = result?;
+        match is_empty {
+            true => Err(format!("there is nothing to import: it is {seen}")),
+            false => Ok(()),
+        }
     }
 }
 
@@ -137,32 +154,4 @@ impl Refused {
 }
 
 #[cfg(test)]
-mod tests {
-    use memory_contract::proto::{Role, part::Content};
-
-    use super::*;
-
-    fn message(id: &str, parent: &str, text: &str) -> MessageInput {
-        MessageInput {
-            message_id: id.to_owned(),
-            parent: Some(Parent::ParentMessageId(parent.to_owned())),
-            role: Role::User.into(),
-            parts: vec![Content::Text(text.to_owned()).into()],
-            ..Default::default()
-        }
-    }
-
-    #[test]
-    fn the_followers_of_a_refused_message_follow_its_parent() {
-        let id = |number: u8| format!("00000000-0000-0000-0000-00000000000{number}");
-        let mut refused = Refused::default();
-        let long = "x".repeat(256 * 1024 + 1);
-        for number in [2, 3] {
-            let broken = message(&id(number), &id(number - 1), &long);
-            let problem = refused.check(broken).unwrap_err();
-            assert!(problem.contains("parts[0].text"), "{problem}");
-        }
-        let kept = refused.check(message(&id(4), &id(3), "Hi.")).unwrap();
-        assert_eq!(kept.parent, Some(Parent::ParentMessageId(id(1))));
-    }
-}
+mod tests;

@@ -81,7 +81,8 @@ pub enum Subject {
 /// A change of the index.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// Adds or overwrites a message.
+    /// Adds or overwrites a message. Its text never changes, so it has as many passages as before:
+    /// further ones would stay.
     Upsert(Box<Point>),
     /// Adds or overwrites a memory.
     UpsertMemory(Box<MemoryPoint>),

@@ -24,6 +24,11 @@ pub struct StoreConfig {
     /// default: `url` has everything.
     #[serde(serialize_with = "masked")]
     pub chat_url: SecretString,
+    /// Whether the address is that of a pooler which lends connections for single transactions:
+    /// PgBouncer 1.21 or later in transaction mode with `max_prepared_statements`, or one like it.
+    /// Each transaction then sets its role and its settings. Default false: each connection does,
+    /// when it is opened.
+    pub pooler: bool,
     /// Connections kept open, at most; to each database, where there are two.
     /// Default 20.
     pub pool_size: usize,
@@ -71,6 +76,7 @@ impl Default for StoreConfig {
         Self {
             url: SecretString::default(),
             chat_url: SecretString::default(),
+            pooler: false,
             pool_size: 20,
             max_overflow: 30,
             pool_timeout: Duration::from_secs(30),

@@ -2,7 +2,7 @@
 
 use std::{error::Error as _, io};
 
-use deadpool_postgres::{PoolError, TimeoutType};
+use deadpool_postgres::{HookError, PoolError, TimeoutType};
 use tokio_postgres::{Error, error::SqlState};
 
 use crate::Database;
@@ -40,6 +40,10 @@ pub enum PostgresError {
     },
 }
 
+/// The connection would see the rows of all tenants.
+pub(crate) const ROLE_IS_MISSING: &str = "leads to a pooler that drops the role of connections: set \
+     database.pooler, or the address of Postgres itself";
+
 /// The error of a query.
 pub fn query_error(name: &'static str, source: Error) -> PostgresError {
     match passes(&source) {
@@ -54,7 +58,15 @@ pub fn query_error(name: &'static str, source: Error) -> PostgresError {
 pub(crate) fn pool_error(database: Database, error: PoolError) -> PostgresError {
     match error {
         PoolError::Timeout(TimeoutType::Wait) => PostgresError::PoolTimeout,
-        PoolError::Backend(error) => connect_error(database, error),
+        PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
+            connect_error(database, error)
+        }
+        PoolError::PostCreateHook(HookError::Message(why)) if why == ROLE_IS_MISSING => {
+            PostgresError::Config {
+                key: database.key(),
+                why: why.into_owned(),
+            }
+        }
         other @ (PoolError::Timeout(TimeoutType::Create | TimeoutType::Recycle)
         | PoolError::Closed
         | PoolError::NoRuntimeSpecified
@@ -78,6 +90,15 @@ pub fn connect_error(database: Database, error: Error) -> PostgresError {
             "Postgres refuses the user or the password"
         }
         Some(code) if *code == SqlState::INVALID_CATALOG_NAME => "Postgres has no such database",
+        // So a pooler answers the startup option `options`.
+        Some(code)
+            if *code == SqlState::PROTOCOL_VIOLATION
+                && error
+                    .as_db_error()
+                    .is_some_and(|error| error.message().contains("startup parameter")) =>
+        {
+            "the server refuses the connection's options, as poolers do: set database.pooler"
+        }
         // So a startup option `role` is answered.
         Some(code) if *code == SqlState::INVALID_PARAMETER_VALUE => {
             "Postgres does not know the roles of Recollect; run the migration first"

@@ -229,8 +229,9 @@ impl Shared {
             }
         });
         // `join3` polls in order, and the order of polling is that of sending.
+        let begin = self.pool.begin_with(BEGIN);
         let (begun, results, committed) = join3(
-            client.batch_execute(BEGIN),
+            client.batch_execute(&begin),
             join_all(runs),
             client.batch_execute("COMMIT"),
         )

@@ -2,21 +2,26 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use std::{fmt, str::FromStr as _};
+use std::{borrow::Cow, fmt, fmt::Write as _, str::FromStr as _};
 
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, PoolError, QueueMode, RecyclingMethod,
     Runtime, Timeouts,
 };
+use futures::future::join3;
 use memory_contract::policy::MemoryPolicy;
 use memory_runtime::task;
 use secrecy::ExposeSecret as _;
-use tokio::time::sleep;
-use tokio_postgres::Config;
+use tokio::time::{sleep, timeout};
 use tokio_postgres::error::SqlState;
+use tokio_postgres::{Config, Error};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::{Database, PostgresError, StoreConfig, error::pool_error, tls::Encryption};
+use crate::{
+    Database, PostgresError, StoreConfig,
+    error::{ROLE_IS_MISSING, pool_error},
+    tls::Encryption,
+};
 
 /// A connection idle for longer is tested before it is handed out.
 const PING_AFTER: Duration = Duration::from_secs(15);
@@ -61,13 +66,26 @@ impl Role {
         }
     }
 
-    /// Workers write leases and acknowledgements. After a crash lost ones are repeated, so
-    /// their commits do not wait for the disk.
-    fn settings(self) -> &'static str {
+    /// The settings of a connection, or of each of its transactions.
+    fn settings(self, config: &StoreConfig) -> Vec<(&'static str, String)> {
+        let mut settings = vec![
+            // First, so that row-level security applies to everything, even of a superuser's
+            // connection.
+            ("role", self.name().to_owned()),
+            (
+                "statement_timeout",
+                config.statement_timeout.as_millis().to_string(),
+            ),
+            ("jit", "off".to_owned()),
+            ("recollect.policy", policy_for_sql(&config.policy)),
+        ];
         match self {
-            Self::Service => "",
-            Self::Worker => " -c synchronous_commit=off",
+            Self::Service => {}
+            // Workers write leases and acknowledgements. After a crash lost ones are repeated, so
+            // their commits do not wait for the disk.
+            Self::Worker => settings.push(("synchronous_commit", "off".to_owned())),
         }
+        settings
     }
 }
 
@@ -77,6 +95,9 @@ pub struct Pool {
     inner: deadpool_postgres::Pool,
     database: Database,
     pub(crate) echo: bool,
+    /// Statements that set the role and the settings of a transaction. `None`: the connections have
+    /// them.
+    settings: Option<Arc<str>>,
     /// How long a call waits for a connection.
     wait: Duration,
     /// When Postgres last refused a further connection.
@@ -122,24 +143,43 @@ impl Pool {
         }
         let (mut postgres, tls) = parse_url(config, database)?;
         postgres.connect_timeout(config.connect_timeout);
-        // The role is set at start-up, not by a statement, so that row-level security
-        // applies to every query, even of a superuser's connection.
-        let options = format!(
-            "{} -c role={} -c statement_timeout={} -c jit=off -c recollect.policy={}{}",
-            postgres.get_options().unwrap_or_default(),
-            role.name(),
-            config.statement_timeout.as_millis(),
-            policy_for_sql(&config.policy),
-            role.settings(),
-        );
-        postgres.options(options.trim_start());
+        let settings = role.settings(config);
+        let settings = match config.pooler {
+            true => Some(statements(&settings)),
+            false => {
+                let mut options = postgres.get_options().unwrap_or_default().to_owned();
+                for (name, value) in &settings {
+                    let _ = write!(options, " -c {name}={value}");
+                }
+                postgres.options(options.trim_start());
+                None
+            }
+        };
 
         let manager_config = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
         let manager = Manager::from_config(postgres, tls.clone(), manager_config);
         let (pre_ping, recycle) = (config.pre_ping, config.recycle);
+        let limit = config.connect_timeout;
+        let expected = settings.is_none().then_some(role.name());
         let inner = deadpool_postgres::Pool::builder(manager)
+            .post_create(Hook::async_fn(move |client, _| {
+                Box::pin(async move {
+                    let Some(expected) = expected else {
+                        return Ok(());
+                    };
+                    let asked = client.query_one("SELECT current_user::text", &[]);
+                    let role = timeout(limit, asked)
+                        .await
+                        .map_err(|_elapsed| HookError::message("Postgres does not answer"))?
+                        .map_err(HookError::Backend)?;
+                    match role.get::<_, &str>(0) == expected {
+                        true => Ok(()),
+                        false => Err(HookError::message(ROLE_IS_MISSING)),
+                    }
+                })
+            }))
             .max_size(size.saturating_add(overflow))
             .timeouts(Timeouts {
                 wait: Some(config.pool_timeout),
@@ -172,10 +212,42 @@ impl Pool {
             inner,
             database,
             echo: config.echo,
+            settings,
             wait: config.pool_timeout,
             refused: Arc::default(),
             tls,
         })
+    }
+
+    /// The statements that begin a transaction.
+    pub(crate) fn begin_with<'a>(&self, begin: &'a str) -> Cow<'a, str> {
+        match &self.settings {
+            Some(settings) => format!("{begin}{settings}").into(),
+            None => begin.into(),
+        }
+    }
+
+    /// Runs a statement as its own transaction, in one round trip.
+    pub(crate) async fn alone<T>(
+        &self,
+        client: &Object,
+        statement: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        if self.settings.is_none() {
+            return statement.await;
+        }
+        let begin = self.begin_with("BEGIN");
+        // `join3` polls in order, and the order of polling is that of sending.
+        let (begun, result, committed) = join3(
+            client.batch_execute(&begin),
+            statement,
+            client.batch_execute("COMMIT"),
+        )
+        .await;
+        begun?;
+        let result = result?;
+        committed?;
+        Ok(result)
     }
 
     /// The database that it connects to.
@@ -254,6 +326,16 @@ impl Pool {
             max: status.max_size,
         }
     }
+}
+
+/// Statements that set a transaction's settings, to follow its `BEGIN`.
+fn statements(settings: &[(&str, String)]) -> Arc<str> {
+    let mut statements = String::new();
+    for (name, value) in settings {
+        let value = value.replace('\'', "''");
+        let _ = write!(statements, "; SET LOCAL {name} = '{value}'");
+    }
+    statements.into()
 }
 
 /// The fields that SQL functions read, as JSON without spaces: in the

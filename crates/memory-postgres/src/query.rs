@@ -81,7 +81,7 @@ impl Pool {
         let statement = prepare(&client, query).await?;
         note(&statement);
         let started = Instant::now();
-        let rows = client.query(&statement, params).await;
+        let rows = self.alone(&client, client.query(&statement, params)).await;
         client.done();
         self.echo(query, started);
         rows.map_err(|error| query_error(query.name, error))
@@ -95,7 +95,9 @@ impl Pool {
         let client = Busy::new(self, self.get().await?);
         let statement = prepare(&client, query).await?;
         let started = Instant::now();
-        let count = client.execute(&statement, params).await;
+        let count = self
+            .alone(&client, client.execute(&statement, params))
+            .await;
         client.done();
         self.echo(query, started);
         count.map_err(|error| query_error(query.name, error))
@@ -151,8 +153,9 @@ impl Pool {
                 }
             });
         // `join` polls in order, and the order of polling is that of sending.
+        let begin = self.begin_with("BEGIN");
         let (begun, entered, results, committed) = join4(
-            client.batch_execute("BEGIN"),
+            client.batch_execute(&begin),
             client.query(&enter, names),
             join_all(runs),
             client.batch_execute("COMMIT"),
@@ -204,8 +207,9 @@ impl Pool {
         let names: Params<'_> = &[&caller.tenant.as_str(), &caller.actor, &bounds];
         let transaction = Transaction { client, pool: self };
         let statements = transaction.prepare(queries).await?;
+        let begin = self.begin_with(begin);
         let (begun, entered, results) = join3(
-            transaction.client.batch_execute(begin),
+            transaction.client.batch_execute(&begin),
             transaction.client.query(&enter, names),
             transaction.run(queries, &statements),
         )

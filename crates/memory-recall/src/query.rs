@@ -189,6 +189,9 @@ pub struct FoundMemories {
     pub memories: Vec<FoundMemory>,
     /// How they were matched; `None`: nothing was searched.
     pub method: Option<Method>,
+    /// Memories of the owners that wait to be indexed, as far as they were counted. Once they are
+    /// indexed, others may match.
+    pub pending: u64,
     /// Why the answer may lack matches; empty for a complete answer.
     pub degradations: Vec<Degradation>,
 }
@@ -203,6 +206,9 @@ pub struct Recalled {
     pub total_tokens: usize,
     /// How the matches were found; `None`: nothing was searched.
     pub method: Option<Method>,
+    /// Messages of the scope that wait to be indexed, as far as they were counted; 0 unless the
+    /// query asks for the newest changes. Once they are indexed, others may match.
+    pub pending: u64,
     /// Why the answer may lack matches; empty for a complete answer.
     pub degradations: Vec<Degradation>,
     /// Candidates that were left out, at most [`RecallQuery::omissions`], the best of them.

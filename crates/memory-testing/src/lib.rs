@@ -1,13 +1,15 @@
 #![doc = include_str!("../README.md")]
 #![allow(
     clippy::disallowed_methods,
+    clippy::panic,
     clippy::unwrap_used,
     clippy::missing_panics_doc,
     reason = "a test that cannot go on fails"
 )]
 
 use std::{
-    fs,
+    env, fs,
+    ops::Range,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
@@ -97,6 +99,33 @@ impl Cluster {
 /// Creates a migrated database. Returns its connection string.
 pub fn database() -> String {
     create(&format!("TEMPLATE {TEMPLATE}"))
+}
+
+/// Creates a migrated database whose clock stands still until the test moves it. Returns its connection
+/// string. `UPDATE simulated.clock SET since_epoch = since_epoch + $1` moves it on, and
+/// `SELECT simulated.clear()` deletes all that is stored and sets it back.
+pub fn simulated_database() -> String {
+    let url = database();
+    execute(&url, include_str!("simulated.sql"));
+    let (_, name) = url.rsplit_once('=').unwrap();
+    let path = format!("ALTER DATABASE {name} SET search_path = simulated, pg_catalog");
+    execute(&url, &path);
+    url
+}
+
+/// The seeds of a test that generates its input: `few` from 0 on, or as many as `RECOLLECT_SEEDS` says.
+/// `RECOLLECT_SEED` names the first one, which is then the only one by default.
+pub fn seeds(few: u64) -> Range<u64> {
+    let setting = |name: &str| {
+        let value = env::var(name).ok()?;
+        let number = value.parse::<u64>();
+        Some(number.unwrap_or_else(|_| panic!("{name} is a whole number, not {value:?}")))
+    };
+    let (first, count) = match setting("RECOLLECT_SEED") {
+        Some(seed) => (seed, 1),
+        None => (0, few),
+    };
+    first..first + setting("RECOLLECT_SEEDS").unwrap_or(count)
 }
 
 /// Closes a database's connections and refuses new ones, or accepts them again: an

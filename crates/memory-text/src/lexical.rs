@@ -1,5 +1,5 @@
 //! The words of messages, memories and queries, with their weights. The constants were tuned on long
-//! real conversations; docs/benchmarks.md has the effect of each.
+//! real conversations; docs/notes/recall-quality.md has the effect of each.
 
 use std::collections::BTreeMap;
 

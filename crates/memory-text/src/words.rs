@@ -4,7 +4,7 @@
 //! languages. A word becomes a stem: folded to small letters without accents, reduced by the
 //! stemmer of its script where one helps, and cut to its first letters, which is as good as the
 //! stemmer of the language (McNamee and Mayfield, "Character N-Gram Tokenization for European
-//! Language Text Retrieval", 2004; docs/benchmarks.md has our figures).
+//! Language Text Retrieval", 2004; docs/notes/recall-quality.md has our figures).
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

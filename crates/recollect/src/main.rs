@@ -11,8 +11,6 @@ mod cli;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser as _;
-
 fn main() -> ExitCode {
     // Before anything else: this process is about to become Postgres.
     let args: Vec<_> = std::env::args_os().skip(1).collect();
@@ -24,7 +22,7 @@ fn main() -> ExitCode {
         return ExitCode::from(6);
     }
 
-    let cli = cli::Cli::parse();
+    let cli = cli::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -87,6 +87,7 @@ impl CheckpointStore<'_> {
             namespace,
             id,
             parent,
+            allow_missing_parent,
             body,
             metadata,
             kept,
@@ -110,6 +111,7 @@ impl CheckpointStore<'_> {
             namespace,
             id,
             parent,
+            allow_missing_parent,
             &body.kind,
             &pack(&body.data),
             &i64::try_from(body.data.len()).unwrap_or(i64::MAX),
@@ -340,6 +342,7 @@ fn outcome(status: &str) -> Result<(), StoreError> {
     match status {
         "ok" => Ok(()),
         "thread_not_found" => Err(StoreError::ThreadNotFound),
+        "parent_not_found" => Err(CheckpointError::ParentNotFound.into()),
         "values_differ" => Err(CheckpointError::ValuesDiffer.into()),
         "metadata_too_large" => Err(CheckpointError::MetadataTooLarge.into()),
         "too_large" => Err(CheckpointError::TooLarge.into()),

@@ -7,10 +7,7 @@
 //! recorded before it begins, because one without an answer may be carried out late, after
 //! the memory was erased.
 
-use std::{
-    hash::{BuildHasher as _, RandomState},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use memory_contract::TenantId;
 use memory_database::{
@@ -371,6 +368,5 @@ fn describe(error: &StoreError) -> String {
 
 /// A random part of `most`.
 fn jitter(most: Duration) -> Duration {
-    let draw = RandomState::new().hash_one(0_u8) % 1_000;
-    most.mul_f64(draw as f64 / 1_000.0)
+    most.mul_f64(fastrand::f64())
 }

@@ -17,6 +17,7 @@ pub(super) fn recalled_response(
         messages,
         total_tokens,
         method,
+        pending: _,
         degradations,
         omitted,
         cuts,

@@ -166,6 +166,7 @@ impl Assembly {
             policy: self.policy.clone(),
             omitted: omitted.take(limits::OMITTED).collect(),
             method: self.remembered.method,
+            pending: self.remembered.pending,
             degradations: self.remembered.degradations.clone(),
             rendered: Vec::new(),
             hash: hash::of_blocks(blocks.iter().map(Block::hash)),

@@ -25,6 +25,9 @@ pub struct Context {
     pub omitted: Vec<Omission>,
     /// How messages and memories were matched; `None`: nothing was searched.
     pub method: Option<Method>,
+    /// Messages and memories in the scope of the search that wait to be indexed, as far as they
+    /// were counted.
+    pub pending: u64,
     /// How much was left out, one entry for each kind of block that lacks something.
     pub cuts: Vec<BlockCut>,
     /// The parts of the context that were degraded, each reason once.

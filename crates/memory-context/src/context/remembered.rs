@@ -45,6 +45,8 @@ pub(super) struct Remembered {
     pub(super) plan: Option<NewPlan>,
     /// How messages and memories were matched; `None`: nothing was searched.
     pub(super) method: Option<Method>,
+    /// Messages and memories in the scope of the search that wait to be indexed.
+    pub(super) pending: u64,
     /// The parts that were degraded, each reason once.
     pub(super) degradations: Vec<Degradation>,
     /// Messages that the search left out.
@@ -80,6 +82,7 @@ impl Remembered {
     pub(super) fn with(mut self, known: FoundMemories) -> Self {
         self.memories = known.memories;
         self.method = self.method.or(known.method);
+        self.pending = self.pending.saturating_add(known.pending);
         for degradation in known.degradations {
             let mut reasons = self.degradations.iter().map(|one| one.reason);
             if !reasons.any(|reason| reason == degradation.reason) {
@@ -409,6 +412,7 @@ fn remembered(recent: Cut, recalled: Recalled, query: &RecallQuery) -> Remembere
         messages,
         total_tokens: _,
         method,
+        pending,
         degradations,
         omitted,
         cuts,
@@ -421,6 +425,7 @@ fn remembered(recent: Cut, recalled: Recalled, query: &RecallQuery) -> Remembere
         found: messages,
         question: query.query.clone(),
         method,
+        pending,
         degradations,
         omitted,
         ..Remembered::default()

@@ -26,6 +26,7 @@ pub fn checkpoint_from(
         data,
         metadata,
         values,
+        allow_missing_parent,
     } = request;
     let mut fields = Fields::default();
     let namespace = fields.take(checkpoint_namespace_from(namespace));
@@ -45,6 +46,7 @@ pub fn checkpoint_from(
         namespace,
         id,
         parent,
+        allow_missing_parent,
         body,
         metadata,
         kept,

@@ -16,25 +16,28 @@ use crate::{
 /// # Errors
 /// Any field over its limit; then nothing of the batch may be stored.
 pub fn messages_from(inputs: Vec<proto::MessageInput>) -> Result<Vec<NewMessage>, InvalidFields> {
-    if inputs.is_empty() || inputs.len() > limits::BATCH_MESSAGES {
+    messages_within(inputs, (limits::BATCH_MESSAGES, limits::BATCH_BYTES))
+}
+
+/// Reads 1 to `most` messages of at most `most_bytes` together.
+pub(super) fn messages_within(
+    inputs: Vec<proto::MessageInput>,
+    (most, most_bytes): (usize, usize),
+) -> Result<Vec<NewMessage>, InvalidFields> {
+    if inputs.is_empty() || inputs.len() > most {
         return Err(Invalid::new(
             "messages",
-            format!(
-                "must be 1 to {} messages, are {}",
-                limits::BATCH_MESSAGES,
-                inputs.len()
-            ),
+            format!("must be 1 to {most} messages, are {}", inputs.len()),
         )
         .into());
     }
     let inputs: Vec<proto::MessageInput> = inputs.into_iter().map(bare).collect();
     let bytes: usize = inputs.iter().map(prost::Message::encoded_len).sum();
-    if bytes > limits::BATCH_BYTES {
+    if bytes > most_bytes {
         return Err(Invalid::new(
             "messages",
             format!(
-                "must have at most {} bytes together, have {bytes}; send fewer at a time",
-                limits::BATCH_BYTES
+                "must have at most {most_bytes} bytes together, have {bytes}; send fewer at a time"
             ),
         )
         .into());

@@ -1,27 +1,24 @@
 //! Converts working memories.
 
-use super::{json, memory, messages_from};
+use std::collections::HashSet;
+
+use super::{json, memory, message::messages_within};
 use crate::{
-    Fields, Invalid, InvalidFields, check, json::JsonObject, limits, memory::NewMemory,
+    Fields, Invalid, InvalidFields, check, json::JsonObject, limits, memory::ListedMemory,
     message::NewMessage, proto,
 };
 use uuid::Uuid;
 
-/// Reads the messages of a working memory: at most 256, at most 3 MiB together. The error
+/// Reads the messages of a working memory: at most 500, at most 3.5 MiB together. The error
 /// names the first 20 wrong fields.
 ///
 /// # Errors
 /// Any field beyond its limit; then nothing may be stored.
 pub fn working_messages_from(
-    messages: Vec<proto::WorkingMessage>,
+    messages: Vec<proto::Message>,
 ) -> Result<Vec<NewMessage>, InvalidFields> {
     if messages.is_empty() {
         return Ok(Vec::new());
-    }
-    if messages.len() > limits::BATCH_MESSAGES {
-        let (most, are) = (limits::BATCH_MESSAGES, messages.len());
-        let problem = format!("must be at most {most} messages, are {are}");
-        return Err(Invalid::new("messages", problem).into());
     }
     let mut fields = Fields::default();
     let inputs = messages
@@ -29,7 +26,8 @@ pub fn working_messages_from(
         .enumerate()
         .map(|(index, message)| input_of(message, index, &mut fields))
         .collect();
-    let read = fields.get_all(messages_from(inputs));
+    let limits = (limits::WORKING_MESSAGES, limits::ANSWER_BYTES);
+    let read = fields.get_all(messages_within(inputs, limits));
     fields.all(read).map_err(InvalidFields::first)
 }
 
@@ -38,9 +36,11 @@ pub fn working_messages_from(
 /// # Errors
 /// As [`working_messages_from`].
 pub fn working_records_from(
-    memories: Vec<proto::MemoryInput>,
-) -> Result<Vec<NewMemory>, InvalidFields> {
-    let bytes: usize = memories.iter().map(prost::Message::encoded_len).sum();
+    memories: Vec<proto::Memory>,
+) -> Result<Vec<ListedMemory>, InvalidFields> {
+    let memories: Vec<(String, proto::MemoryInput)> = memories.into_iter().map(record_of).collect();
+    let inputs = memories.iter().map(|(_, input)| input);
+    let bytes: usize = inputs.map(prost::Message::encoded_len).sum();
     if memories.len() > limits::WORKING_RECORDS || bytes > limits::WORKING_RECORDS_BYTES {
         let problem = format!(
             "must be at most {} with {} bytes together, are {} with {bytes}",
@@ -50,8 +50,23 @@ pub fn working_records_from(
         );
         return Err(Invalid::new("memories", problem).into());
     }
-    memory::each_from("memories", memories, |field, input| {
-        memory::memory_from(field, Some(input))
+    let ids = memories.iter().map(|(id, _)| id);
+    let ids = ids.enumerate().filter(|(_, id)| !id.is_empty());
+    let mut seen = HashSet::new();
+    for (index, id) in ids {
+        if !seen.insert(id.as_str()) {
+            let field = format!("memories[{index}].memory_id");
+            return Err(Invalid::new(field, "must be unique within the request").into());
+        }
+    }
+    memory::each_from("memories", memories, |field, (id, input)| {
+        let mut fields = Fields::default();
+        let id = fields.take(check::optional_uuid(&format!("{field}.memory_id"), &id));
+        let content = fields.get_all(memory::memory_from(field, Some(input)));
+        Ok(ListedMemory {
+            id: id.map(Into::into),
+            content: fields.all(content)?,
+        })
     })
 }
 
@@ -72,17 +87,20 @@ pub fn working_summary_from(summary: Option<String>) -> Result<Option<String>, I
     summary.map(text).transpose()
 }
 
-fn input_of(
-    message: proto::WorkingMessage,
-    index: usize,
-    fields: &mut Fields,
-) -> proto::MessageInput {
-    let proto::WorkingMessage {
+/// The fields of a message that a caller decides.
+fn input_of(message: proto::Message, index: usize, fields: &mut Fields) -> proto::MessageInput {
+    let proto::Message {
         message_id,
+        thread_id: _,
+        parent_message_id: _,
+        seq: _,
+        branch: _,
+        depth: _,
         role,
         name,
         parts,
         metadata,
+        token_count: _,
         create_time,
         external_id,
     } = message;
@@ -114,4 +132,20 @@ fn input_of(
         external_id,
         ..Default::default()
     }
+}
+
+/// The id of a memory, and the fields that a caller decides.
+fn record_of(memory: proto::Memory) -> (String, proto::MemoryInput) {
+    let input = proto::MemoryInput {
+        external_id: memory.external_id,
+        text: memory.text,
+        r#type: memory.r#type,
+        topics: memory.topics,
+        entities: memory.entities,
+        event_time: memory.event_time,
+        source_message_ids: memory.source_message_ids,
+        pinned: memory.pinned,
+        metadata: memory.metadata,
+    };
+    (memory.memory_id, input)
 }

@@ -120,6 +120,15 @@ pub struct NewMemory {
     pub pinned: bool,
 }
 
+/// A memory to list in a working memory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ListedMemory {
+    /// The stored memory that the caller sends back; `None` for a new one.
+    pub id: Option<MemoryId>,
+    /// Its content.
+    pub content: NewMemory,
+}
+
 /// New values for some fields of a memory; `None` leaves a field as it is. Every value
 /// is within its limits.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,7 +1,10 @@
 -- Stores a checkpoint with its new values.
 CREATE OR REPLACE FUNCTION recollect.put_checkpoint(
     p_tenant text, p_actor text, p_thread uuid,
-    p_namespace text, p_checkpoint text, p_parent text, p_type text, p_data bytea,
+    p_namespace text, p_checkpoint text,
+    -- Empty: none. It must be stored, or may be missing.
+    p_parent text, p_allow_missing_parent boolean,
+    p_type text, p_data bytea,
     -- Bytes of the data as it was sent.
     p_size bigint,
     p_metadata text,
@@ -15,7 +18,8 @@ CREATE OR REPLACE FUNCTION recollect.put_checkpoint(
     p_max_bytes bigint, p_max_metadata_bytes bigint, p_max_ephemeral_bytes bigint,
     -- Without it, a checkpoint that exists is completed only.
     p_may_erase boolean,
-    -- ok, thread_not_found, metadata_too_large, too_large, ephemeral_full or needs_erase.
+    -- ok, thread_not_found, parent_not_found, metadata_too_large, too_large, ephemeral_full or
+    -- needs_erase.
     OUT status text,
     -- Values of p_kept that are not stored.
     OUT missing_count bigint
@@ -33,6 +37,15 @@ DECLARE
 BEGIN
     IF NOT recollect.lock_thread(p_tenant, p_actor, p_thread) THEN
         status := 'thread_not_found';
+        RETURN;
+    END IF;
+    IF p_parent <> '' AND NOT p_allow_missing_parent AND NOT EXISTS (
+        SELECT FROM recollect.checkpoints c
+        WHERE c.tenant_id = p_tenant AND c.thread_id = p_thread AND c.namespace = p_namespace
+            -- A repeat may come after the deletion of the parent.
+            AND c.checkpoint_id IN (p_parent, p_checkpoint))
+    THEN
+        status := 'parent_not_found';
         RETURN;
     END IF;
     -- Without the missing values: they must not appear when they are stored later.

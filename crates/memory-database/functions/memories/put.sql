@@ -2,8 +2,10 @@
 -- lock_memories.
 --
 -- p_item has id, record, text, words, hash (hexadecimal), type, topics, entities, metadata,
--- event (microseconds since 1970, or null), sources and pinned. p_scope has the lexemes of the
--- user and of the app, separated by a space.
+-- event (microseconds since 1970, or null), sources and pinned. `listed` may be the id of a
+-- memory that a caller has read and sends back: it is changed, keeps its record and metadata
+-- where the item has none, and stays as it is if it was superseded and has the same text.
+-- p_scope has the lexemes of the user and of the app, separated by a space.
 CREATE OR REPLACE FUNCTION recollect.put_memory(
     p_tenant text, p_app text, p_user text, p_scope text, p_item jsonb, p_origin text, p_thread uuid,
     p_made_by text, p_strategy text,
@@ -13,7 +15,7 @@ CREATE OR REPLACE FUNCTION recollect.put_memory(
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    v_record text := p_item ->> 'record';
+    v_record text;
     v_hash bytea := decode(p_item ->> 'hash', 'hex');
     v_sources uuid[] := recollect.json_to_texts(p_item -> 'sources')::uuid[];
     v_topics text[] := recollect.json_to_texts(p_item -> 'topics');
@@ -24,6 +26,8 @@ DECLARE
     v_thread uuid := COALESCE(p_thread, (
         SELECT m.thread_id FROM recollect.messages m
         WHERE m.tenant_id = p_tenant AND m.message_id = v_sources[1]));
+    v_metadata jsonb;
+    v_listed recollect.memories;
     v_known recollect.memories;
     v_same recollect.memories;
     -- Whether the text of a known record changes.
@@ -33,12 +37,28 @@ BEGIN
     LOOP
         created := false;
         v_changed := false;
+        v_record := p_item ->> 'record';
+        v_metadata := (p_item ->> 'metadata')::jsonb;
+        SELECT m.* INTO v_listed FROM recollect.memories m
+        WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND m.user_id = p_user
+            AND m.memory_id = (p_item ->> 'listed')::uuid;
+        IF v_listed.valid_until IS NOT NULL THEN
+            IF v_listed.content_hash = v_hash THEN
+                memory := v_listed;
+                RETURN;
+            END IF;
+            v_listed := NULL;
+        ELSIF v_listed.memory_id IS NOT NULL THEN
+            v_record := COALESCE(NULLIF(v_record, ''), v_listed.external_id);
+            v_metadata := COALESCE(NULLIF(v_metadata, '{}'), v_listed.metadata);
+        END IF;
         v_known := NULL;
         IF v_record <> '' THEN
             SELECT m.* INTO v_known FROM recollect.memories m
             WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND m.user_id = p_user AND m.external_id = v_record
                 AND m.valid_until IS NULL;
         END IF;
+        v_known := CASE WHEN v_known.memory_id IS NULL THEN v_listed ELSE v_known END;
         SELECT m.* INTO v_same FROM recollect.memories m
         WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND m.user_id = p_user AND m.content_hash = v_hash
             AND m.valid_until IS NULL;
@@ -65,14 +85,14 @@ BEGIN
             IF (v_known.external_id, v_known.text, v_known.type, v_known.topics, v_known.entities, v_known.metadata,
                     v_known.pinned)
                     IS DISTINCT FROM
-                    (v_record, p_item ->> 'text', p_item ->> 'type', v_topics, v_entities, (p_item ->> 'metadata')::jsonb,
+                    (v_record, p_item ->> 'text', p_item ->> 'type', v_topics, v_entities, v_metadata,
                      (p_item ->> 'pinned')::boolean)
                 OR v_known.event_time IS DISTINCT FROM v_event
                 OR (v_known.origin = 'extracted' AND p_origin <> 'extracted')
             THEN
                 UPDATE recollect.memories
                 SET text = p_item ->> 'text', words = v_words, content_hash = v_hash, type = p_item ->> 'type',
-                    topics = v_topics, entities = v_entities, metadata = (p_item ->> 'metadata')::jsonb, event_time = v_event,
+                    topics = v_topics, entities = v_entities, metadata = v_metadata, event_time = v_event,
                     external_id = v_record, pinned = (p_item ->> 'pinned')::boolean,
                     thread_id = CASE WHEN v_changed THEN COALESCE(v_thread, thread_id) ELSE thread_id END,
                     valid_from = CASE WHEN v_changed THEN recollect.first_said_at(p_tenant, v_sources) ELSE valid_from END,
@@ -101,7 +121,7 @@ BEGIN
                  origin, external_id, thread_id, content_hash, pinned, valid_from, made_by, strategy,
                  created_at, updated_at)
             SELECT p_tenant, (p_item ->> 'id')::uuid, p_app, p_user, p_item ->> 'text', v_words, p_item ->> 'type',
-                v_topics, v_entities, (p_item ->> 'metadata')::jsonb, v_event, p_origin, v_record, v_thread,
+                v_topics, v_entities, v_metadata, v_event, p_origin, v_record, v_thread,
                 v_hash, (p_item ->> 'pinned')::boolean,
                 recollect.first_said_at(p_tenant, v_sources), p_made_by, p_strategy, now, now
             FROM (SELECT clock_timestamp() AS now) AS clock

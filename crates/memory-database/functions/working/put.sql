@@ -28,8 +28,9 @@ CREATE OR REPLACE FUNCTION recollect.put_working_memory(
     -- As recollect.append takes it.
     p_max_ephemeral_bytes bigint,
     -- ok, thread_not_found, changed, message_exists (fault_id), external_exists
-    -- (fault_index: the message to append, from 0), ephemeral_full or
-    -- source_not_found (item and source: which one, from 0).
+    -- (fault_index: the message to append, from 0), ephemeral_full,
+    -- source_not_found (item and source: which one, from 0),
+    -- memory_not_found or memory_taken (item).
     OUT status text, OUT fault_index integer, OUT fault_id uuid, OUT item integer, OUT source integer,
     -- Of the messages; null: none was appended.
     OUT revision bigint
@@ -77,6 +78,41 @@ BEGIN
     -- both locks in this order.
     IF jsonb_array_length(p_items) > 0 THEN
         PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
+        SELECT i.place - 1 INTO item
+        FROM jsonb_array_elements(p_items) WITH ORDINALITY AS i (value, place)
+        WHERE i.value ->> 'listed' IS NOT NULL AND NOT EXISTS (
+            SELECT FROM recollect.memories m
+            WHERE m.tenant_id = p_tenant AND m.app_id = v_thread.app_id AND m.user_id = v_thread.user_id
+                AND m.memory_id = (i.value ->> 'listed')::uuid)
+        ORDER BY i.place LIMIT 1;
+        IF item IS NOT NULL THEN
+            status := 'memory_not_found';
+            RETURN;
+        END IF;
+        -- Stored one after the other, one of two memories would be lost.
+        SELECT i.place - 1 INTO item
+        FROM jsonb_array_elements(p_items) WITH ORDINALITY AS i (value, place)
+        WHERE (i.value ->> 'listed' IS NOT NULL AND i.value ->> 'record' <> '' AND EXISTS (
+                SELECT FROM recollect.memories m
+                WHERE m.tenant_id = p_tenant AND m.app_id = v_thread.app_id AND m.user_id = v_thread.user_id
+                    AND m.external_id = i.value ->> 'record' AND m.valid_until IS NULL
+                    AND m.memory_id <> (i.value ->> 'listed')::uuid)
+                AND NOT EXISTS (
+                    SELECT FROM recollect.memories s
+                    WHERE s.tenant_id = p_tenant AND s.memory_id = (i.value ->> 'listed')::uuid
+                        AND s.valid_until IS NOT NULL AND s.content_hash = decode(i.value ->> 'hash', 'hex')))
+            OR EXISTS (
+                SELECT FROM recollect.memories m
+                JOIN jsonb_array_elements(p_items) AS o (value) ON (o.value ->> 'listed')::uuid = m.memory_id
+                WHERE m.tenant_id = p_tenant AND m.app_id = v_thread.app_id AND m.user_id = v_thread.user_id
+                    AND m.content_hash = decode(i.value ->> 'hash', 'hex') AND m.valid_until IS NULL
+                    AND m.memory_id IS DISTINCT FROM (i.value ->> 'listed')::uuid
+                    AND o.value ->> 'hash' <> i.value ->> 'hash')
+        ORDER BY i.place LIMIT 1;
+        IF item IS NOT NULL THEN
+            status := 'memory_taken';
+            RETURN;
+        END IF;
     END IF;
     v_keep_from := LEAST(p_keep_from, v_state.head_depth + 1);
     IF p_branch_at IS NOT NULL THEN

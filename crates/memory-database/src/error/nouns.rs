@@ -76,6 +76,18 @@ pub enum MemoryError {
         /// The place of the source, from 0.
         place: usize,
     },
+    /// A memory of a working memory is not of its app and user, or was erased.
+    #[error("memory {index} of the working memory does not exist")]
+    ListedNotFound {
+        /// The place of the memory in the request, from 0.
+        index: usize,
+    },
+    /// A memory of a working memory has the text or the external id of another one.
+    #[error("memory {index} of the working memory is another one, too")]
+    ListedTaken {
+        /// The place of the memory in the request, from 0.
+        index: usize,
+    },
     /// Memories have been extracted up to another place of the thread.
     #[error("memories were extracted from the thread meanwhile")]
     ExtractionMoved,
@@ -90,6 +102,9 @@ pub enum CheckpointError {
     /// Its values, or its writes, have too many bytes together.
     #[error("the state of the checkpoint is too large")]
     TooLarge,
+    /// Its parent is not stored.
+    #[error("the parent of the checkpoint is not stored")]
+    ParentNotFound,
     /// Its metadata has too many bytes as Postgres writes it.
     #[error("the metadata of the checkpoint is too large")]
     MetadataTooLarge,

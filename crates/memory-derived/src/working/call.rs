@@ -5,7 +5,7 @@ use std::time::Duration;
 use memory_contract::{
     MessageId, ThreadId,
     json::JsonObject,
-    memory::{MemoryOwner, NewMemory},
+    memory::{ListedMemory, MemoryOwner},
     policy::MemoryPolicy,
     precondition::Precondition,
     thread::Session,
@@ -13,7 +13,7 @@ use memory_contract::{
 use memory_conversations::{CountedMessage, NewRows};
 use memory_database::EphemeralConfig;
 use memory_postgres::Caller;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_postgres::types::{Json, ToSql};
 use uuid::Uuid;
 
@@ -40,7 +40,7 @@ pub struct WorkingPut<'a> {
     /// The summary with its size in tokens; `None` keeps the stored one.
     pub context: Option<(String, i32)>,
     /// The memories of the session; `None` keeps the stored ones.
-    pub memories: Option<Vec<NewMemory>>,
+    pub memories: Option<Vec<ListedMemory>>,
     /// The session's own data; `None` keeps the stored data.
     pub data: Option<JsonObject>,
     /// How long it lives from now, `Some(None)` without end; `None` keeps the stored expiry.
@@ -127,12 +127,13 @@ impl<'a> PutCall<'a> {
         let (claims, holders) = contents
             .map(|(place, claim)| (claim.to_string(), holder(*place)))
             .unzip();
-        let items_of = |memories: &Vec<NewMemory>| {
-            Json(items(
-                caller,
-                memories.iter().map(|new| new_item(new).json()),
-            ))
+        let item_of = |listed: &ListedMemory| {
+            let mut item = new_item(&listed.content).json();
+            item["listed"] = json!(listed.id.map(|id| id.uuid()));
+            item
         };
+        let items_of =
+            |memories: &Vec<ListedMemory>| Json(items(caller, memories.iter().map(item_of)));
         Self {
             tenant: caller.tenant.as_str(),
             actor: &caller.actor,

@@ -31,7 +31,7 @@ use crate::{WorkingMemoryStore, memories::index_of};
 
 /// The most messages of a working set that are compared with the caller's, who sends at
 /// most as many.
-const COMPARED: usize = memory_contract::limits::BATCH_MESSAGES;
+const COMPARED: usize = memory_contract::limits::WORKING_MESSAGES;
 /// Attempts to replace a working memory that others change meanwhile. Each failed attempt
 /// means that another one succeeded.
 const TRIES: usize = 32;
@@ -56,7 +56,8 @@ impl WorkingMemoryStore<'_> {
     ///
     /// # Errors
     /// `ThreadNotFound`; `EtagChanged`; `AppendError::MessageExists`,
-    /// `AppendError::ExternalIdExists`, `MemoryError::SourceNotFound`.
+    /// `AppendError::ExternalIdExists`, `MemoryError::SourceNotFound`,
+    /// `MemoryError::ListedNotFound`.
     pub async fn put_working_memory(
         self,
         target: &WorkingTarget,
@@ -338,6 +339,12 @@ fn done(
         "source_not_found" => Err(StoreError::Memory(MemoryError::SourceNotFound {
             index: Some(index_of(row, "item")?),
             place: index_of(row, "source")?,
+        })),
+        "memory_taken" => Err(StoreError::Memory(MemoryError::ListedTaken {
+            index: index_of(row, "item")?,
+        })),
+        "memory_not_found" => Err(StoreError::Memory(MemoryError::ListedNotFound {
+            index: index_of(row, "item")?,
         })),
         other => Err(rows::unknown_status(other)),
     }

@@ -71,7 +71,6 @@ const TEXTS: &[(&str, Form, &[&str])] = &[
     ("UpdateMessageRequest", Form::Json, &["metadata"]),
     ("UpdatePlanStepRequest", Form::Plain, &["current_phase"]),
     ("UpdateWorkingMemoryDataRequest", Form::Json, &["patch"]),
-    ("WorkingMessage", Form::Json, &["metadata"]),
 ];
 
 /// What vouches for a model's text or reasoning. It does not for a changed one, and providers refuse

@@ -25,6 +25,12 @@ impl Answer {
                     limits::CHECKPOINT_STATE_BYTES
                 ),
             )]),
+            CheckpointError::ParentNotFound => Self::new(
+                Code::FailedPrecondition,
+                ErrorReason::CheckpointParentNotFound,
+                "the parent of the checkpoint is not stored, because it was deleted; begin a new \
+                 run without parent_checkpoint_id, or set allow_missing_parent in an import",
+            ),
             CheckpointError::MetadataTooLarge => Self::invalid(vec![Invalid::new(
                 "metadata",
                 expanded(limits::CHECKPOINT_METADATA_BYTES),

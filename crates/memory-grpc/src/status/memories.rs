@@ -32,6 +32,16 @@ impl Answer {
                     "must be a message of the same app and user",
                 )])
             }
+            MemoryError::ListedNotFound { index } => Self::invalid(vec![Invalid::new(
+                format!("memories[{index}].memory_id"),
+                "must be a memory of the same app and user; it may have been deleted since it was \
+                 read. Leave memory_id empty to store the memory as a new one",
+            )]),
+            MemoryError::ListedTaken { index } => Self::invalid(vec![Invalid::new(
+                format!("memories[{index}]"),
+                "must not have the external_id of another memory, or the former text of one that \
+                 changes in the same request; change one at a time",
+            )]),
             MemoryError::Off => Self::new(
                 Code::FailedPrecondition,
                 ErrorReason::LongTermMemoryOff,

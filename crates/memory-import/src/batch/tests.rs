@@ -52,3 +52,33 @@ fn requests_stay_within_the_limits() {
         assert!(request.messages.len() <= MESSAGES && request.encoded_len() <= BYTES);
     }
 }
+
+#[test]
+fn a_request_becomes_one_a_message_and_says_whose_ids_follow_from_content() {
+    let message = |id: &str, text: &str| MessageInput {
+        message_id: id.to_owned(),
+        parts: vec![Content::Text(text.to_owned()).into()],
+        ..Default::default()
+    };
+    let mut batcher = Batcher::new(false);
+    let named = "0192a0b0-5b1d-7e33-8a41-c0ffee000001";
+    for one in [message("", "x"), message(named, "y")] {
+        let full = batcher.push("line 1".to_owned(), SessionRef::default(), one);
+        assert!(full.is_none());
+    }
+    let batch = batcher.take().unwrap();
+    assert!(!batch.is_derived());
+    let (thread, messages) = (batch.value.thread.clone(), batch.value.messages.clone());
+    let singles = batch.singles();
+    let derived: Vec<bool> = singles.iter().map(Batch::is_derived).collect();
+    assert_eq!(derived, [true, false]);
+    for (single, message) in singles.iter().zip(messages) {
+        assert_eq!(single.place, "line 1");
+        let expected = ImportMessagesRequest {
+            thread: thread.clone(),
+            messages: vec![message],
+            ..Default::default()
+        };
+        assert_eq!(single.value, expected);
+    }
+}

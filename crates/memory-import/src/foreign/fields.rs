@@ -152,8 +152,23 @@ impl Fields {
     }
 }
 
-/// A time as Python prints it: with a space instead of the `T`, without an offset, or a day
-/// alone.
+/// The time in a field of an object; `None` without the field.
+///
+/// # Errors
+/// The field is set, and is no time.
+pub(super) fn time_in(object: &Value, name: &str) -> Result<Option<Timestamp>, String> {
+    match object.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        // A cell of a table that is not set.
+        Some(Value::String(text)) if text.is_empty() => Ok(None),
+        Some(value) => time_of(value)
+            .map(Some)
+            .map_err(|problem| format!("`{name}`: {problem}")),
+    }
+}
+
+/// A time as Python or Postgres prints it: with a space instead of the `T`, with an offset
+/// such as `+01` or `+0100` or without one, or a day alone.
 pub(super) fn time_of(value: &Value) -> Result<Timestamp, String> {
     let Value::String(text) = value else {
         return time_from(value);
@@ -164,10 +179,16 @@ pub(super) fn time_of(value: &Value) -> Result<Timestamp, String> {
         false => text + "T00:00:00",
     };
     let clock = with_time.split_once('T').map_or("", |(_, clock)| clock);
-    let has_offset = clock.ends_with(['Z', 'z']) || clock.contains(['+', '-']);
-    let full = match has_offset {
-        true => with_time,
-        false => with_time + "Z",
+    let offset = clock.rsplit_once(['+', '-']).map(|(_, offset)| offset);
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let full = match offset.map(|offset| (offset.len(), is_number(offset))) {
+        Some((2, true)) => with_time + ":00",
+        Some((4, true)) => {
+            let (hours, minutes) = with_time.split_at(with_time.len() - 2);
+            format!("{hours}:{minutes}")
+        }
+        None if !clock.ends_with(['Z', 'z']) => with_time + "Z",
+        _ => with_time,
     };
     time_from(&Value::String(full)).map_err(|_| format!("{value} is not a time"))
 }

@@ -3,7 +3,7 @@
 use memory_contract::limits;
 use memory_contract::proto::{
     Memory, MemoryOrigin, MemoryType, MessageInput, ResolveThreadRequest, Role, SessionRef,
-    part::Content,
+    SetHeadRequest, part::Content,
 };
 use prost::Message as _;
 use serde_json::Value;
@@ -16,7 +16,7 @@ use crate::record::{ImportRecord, Placed, Read};
 
 /// Hands on what a document holds.
 pub(super) struct Reader<'a> {
-    /// The place of the document in its file: a line, or empty.
+    /// The place of the document in its file, such as a line, or empty.
     place: String,
     defaults: &'a Defaults,
     each: &'a mut dyn FnMut(Read) -> bool,
@@ -91,12 +91,28 @@ impl<'a> Reader<'a> {
 
     /// Hands on a session, with its thread's metadata.
     pub(super) fn session(&mut self, at: &str, session: &SessionRef, metadata: String) {
+        self.thread(at, session, "", metadata);
+    }
+
+    /// Hands on a session, with its thread's title and metadata.
+    pub(super) fn thread(&mut self, at: &str, session: &SessionRef, title: &str, metadata: String) {
         let request = ResolveThreadRequest {
             session: Some(session.clone()),
+            title: shortened(title, limits::TITLE_CHARS),
             metadata,
             ..Default::default()
         };
         self.put(at, Ok(ImportRecord::Thread(Box::new(request))));
+    }
+
+    /// Makes `message_id` the head of a session whose last message is `last`.
+    pub(super) fn head(&mut self, at: &str, session: &SessionRef, message_id: &str, last: &str) {
+        let request = SetHeadRequest {
+            thread: Some(session.clone().into()),
+            head_message_id: message_id.to_owned(),
+            expected_head: Some(last.to_owned()),
+        };
+        self.put(at, Ok(ImportRecord::Head(Box::new(request))));
     }
 
     pub(super) fn message(&mut self, at: &str, session: &SessionRef, message: MessageInput) {
@@ -174,6 +190,16 @@ pub(super) fn message_of(
         Err(_) => (Role::User, unknown),
     };
     let message = MessageInput {
+        role: role.into(),
+        parts: vec![Content::Text(text).into()],
+        ..identified(session, id)
+    };
+    (message, unknown)
+}
+
+/// An empty message with the ids that follow from the one that it has in the source.
+pub(super) fn identified(session: &SessionRef, id: Option<String>) -> MessageInput {
+    MessageInput {
         message_id: id
             .as_ref()
             .map(|id| message_id(session, id))
@@ -181,9 +207,14 @@ pub(super) fn message_of(
         external_id: id
             .filter(|id| id.chars().count() <= limits::EXTERNAL_ID_CHARS)
             .unwrap_or_default(),
-        role: role.into(),
-        parts: vec![Content::Text(text).into()],
         ..Default::default()
-    };
-    (message, unknown)
+    }
+}
+
+/// The beginning of a text, in at most so many characters.
+pub(super) fn shortened(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => text[..end].to_owned(),
+        None => text.to_owned(),
+    }
 }

@@ -3,8 +3,8 @@
 
 use memory_contract::limits;
 use memory_contract::proto::{
-    Memory, MemoryInput, MemoryOrigin, MemoryType, MessageInput, Precondition,
-    PutWorkingMemoryRequest, SessionRef, WorkingMessage, precondition::State,
+    Memory, MemoryOrigin, MemoryType, Message, MessageInput, Precondition, PutWorkingMemoryRequest,
+    SessionRef, precondition::State,
 };
 use prost::Message as _;
 use prost_types::Duration;
@@ -131,7 +131,12 @@ fn working_memory(reader: &mut Reader<'_>, at: &str, mut fields: Fields) -> Resu
     let mut listed = Vec::new();
     reader.each(&format!("{at}.memories"), memories, |reader, at, item| {
         let memory = record(reader, item, Some(&session))?;
-        listed.push(input_of(&memory));
+        // By its external_id: its UUID is that of the import, which follows.
+        listed.push(Memory {
+            memory_id: String::new(),
+            source_message_ids: Vec::new(),
+            ..memory.clone()
+        });
         reader.memory(at, memory);
         Ok(())
     });
@@ -172,7 +177,7 @@ fn put_together(messages: &[(String, MessageInput)]) -> usize {
     let mut bytes = 0;
     let fit = messages
         .iter()
-        .take(limits::BATCH_MESSAGES)
+        .take(limits::WORKING_MESSAGES)
         .take_while(|(_, message)| {
             bytes += message.encoded_len() + 64;
             bytes <= PUT_BYTES
@@ -286,22 +291,8 @@ fn record(
     })
 }
 
-fn input_of(memory: &Memory) -> MemoryInput {
-    MemoryInput {
-        external_id: memory.external_id.clone(),
-        text: memory.text.clone(),
-        r#type: memory.r#type,
-        topics: memory.topics.clone(),
-        entities: memory.entities.clone(),
-        event_time: memory.event_time,
-        source_message_ids: Vec::new(),
-        pinned: memory.pinned,
-        metadata: memory.metadata.clone(),
-    }
-}
-
-fn put_of(message: MessageInput) -> WorkingMessage {
-    WorkingMessage {
+fn put_of(message: MessageInput) -> Message {
+    Message {
         message_id: message.message_id,
         role: message.role,
         name: message.name,
@@ -309,5 +300,6 @@ fn put_of(message: MessageInput) -> WorkingMessage {
         metadata: message.metadata,
         create_time: message.create_time,
         external_id: message.external_id,
+        ..Default::default()
     }
 }

@@ -14,7 +14,8 @@ fn records(system: System, json: Value) -> Vec<String> {
         session: None,
     };
     let mut found = Vec::new();
-    document(system, json, "", &defaults, &mut |read| {
+    let mut documents = Documents::new(system, &defaults, "f");
+    documents.read(json, "", None, &mut |read| {
         found.push(match read.value {
             Ok(ImportRecord::Memory(memory)) => {
                 format!("{}/{}: {}", memory.app_id, memory.user_id, memory.text)
@@ -77,13 +78,16 @@ fn sessions_and_records_of_redis_are_told_apart() {
 }
 
 #[test]
-fn times_of_python_are_read() {
+fn times_of_python_and_postgres_are_read() {
     for text in [
         "2025-03-01T09:00:00Z",
         "2025-03-01T09:00:00",
         "2025-03-01 09:00:00",
         "2025-03-01 10:00:00+01:00",
         "2025-03-01T01:00:00.000-08:00",
+        "2025-03-01 10:00:00.123+01",
+        "2025-03-01 01:00:00-0800",
+        "2025-03-01 14:30:00+05:30",
     ] {
         assert_eq!(
             time_of(&json!(text)).unwrap().seconds,
@@ -95,7 +99,41 @@ fn times_of_python_are_read() {
         time_of(&json!("2025-03-01")).unwrap().seconds,
         1_740_787_200
     );
-    assert!(time_of(&json!("yesterday")).is_err());
+    for wrong in [
+        "yesterday",
+        "2025-03-01 10:00:00+é1",
+        "2025-03-01 10:00:00+1é2",
+        "T+",
+    ] {
+        assert!(time_of(&json!(wrong)).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_message_whose_time_cannot_be_read_is_named() {
+    let langchain = |time: Value| json!({"type": "human", "content": "Hi", "created_at": time});
+    let row = |time: Value| {
+        json!({"session_id": "s", "id": 7, "created_at": time,
+            "message": {"type": "human", "content": "Hi"}})
+    };
+    let claude = |time: Value| {
+        json!({"uuid": "c", "chat_messages": [
+            {"uuid": "m", "sender": "human", "text": "Hi", "created_at": time},
+            {"uuid": "n", "sender": "assistant", "text": "Hello"}]})
+    };
+    let problem = "`created_at`: \"yesterday\" is not a time";
+    let check = |system, document: &dyn Fn(Value) -> Value, place: &str| {
+        let broken = records(system, document(json!("yesterday")));
+        let is_named = |one: &String| *one == format!("! {place}: {problem}");
+        assert!(broken.iter().any(is_named), "{broken:?}");
+        for none in [Value::Null, json!("")] {
+            let found = records(system, document(none));
+            assert!(found.iter().all(|one| !one.starts_with('!')), "{found:?}");
+        }
+    };
+    check(System::Langchain, &langchain, "");
+    check(System::N8n, &row, "");
+    check(System::Claude, &claude, "chat_messages[0]");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Claims a batch of changes, indexes it, and acknowledges it or puts it back.
 
 use std::convert::Infallible;
-use std::time::Instant;
 
 use memory_runtime::error_chain;
 use memory_store::{Failure, Job, LeaseId};
+use tokio::time::Instant;
 
 use super::batch_size::Limits;
 use super::error::IndexerError;

@@ -2,10 +2,11 @@
 
 use std::convert::Infallible;
 use std::sync::PoisonError;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use memory_store::{Caller, CollectionState, Job};
 use time::OffsetDateTime;
+use tokio::time::Instant;
 
 use super::error::IndexerError;
 use super::lease::keep_extending;

@@ -1,9 +1,10 @@
 //! The loop of the worker that applies the changes in the outbox to the index.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::future::join_all;
 use memory_contract::TenantId;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::batch::{Lane, Round};

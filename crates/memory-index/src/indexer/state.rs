@@ -1,14 +1,14 @@
 //! The state of an indexer.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use memory_embed::Embedder;
 use memory_runtime::error_chain;
 use memory_store::{Outbox, Store};
 use time::OffsetDateTime;
 use tokio::sync::{Notify, watch};
-use uuid::Uuid;
+use tokio::time::Instant;
 
 use super::error::IndexerError;
 use super::handle::IndexerHandle;
@@ -158,7 +158,6 @@ impl Indexer {
             .retry_base
             .saturating_mul(doubled)
             .min(self.config.retry_max);
-        let jitter = (Uuid::new_v4().as_u128() % 1_000) as u32;
-        pause + pause / 4 * jitter / 1_000
+        pause + pause / 4 * fastrand::u32(..1_000) / 1_000
     }
 }

@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use time::{Duration as Span, OffsetDateTime};
 use uuid::Uuid;
 
+use crate::differential::generated_searches_find_what_a_comparison_with_all_points_finds;
 use crate::point::{form, point, thread, uuid, words};
 
 fn object(value: Value) -> JsonObject {
@@ -135,6 +136,7 @@ macro_rules! on_each_index {
 on_each_index! {
     preparing_reports_the_existing_collection,
     a_search_finds_by_meaning_and_by_word_and_returns_the_fields_for_ranking,
+    generated_searches_find_what_a_comparison_with_all_points_finds,
     a_query_without_known_words_finds_nothing_by_word,
     passages_are_found_for_their_message_and_removed_with_it,
     no_tenant_sees_another_even_with_the_same_message_id,

@@ -8,12 +8,14 @@
 )]
 
 mod conformance;
+mod differential;
 mod groups;
 #[allow(dead_code, reason = "the tests of recall use the rest")]
 mod hooked;
 mod indexer;
 mod indexes;
 mod point;
+mod simulation;
 mod slow_worker;
 #[allow(dead_code, reason = "the tests of recall use the rest")]
 mod world;

@@ -65,6 +65,22 @@ pub fn message(role: Role, text: &str) -> NewMessage {
     NewMessage::new(role, vec![Part::text(text)])
 }
 
+/// A thread of a session of its own.
+pub fn new_thread(user: &str) -> NewThread {
+    NewThread {
+        session: Session {
+            app: AppId::new(APP),
+            user: UserId::new(user),
+            key: SessionKey::new(ThreadId::new().to_string()),
+        },
+        title: String::new(),
+        metadata: JsonObject::default(),
+        ttl: None,
+        policy: MemoryPolicy::default(),
+        ephemeral: false,
+    }
+}
+
 /// A store in a new database. Clones share it.
 #[derive(Clone)]
 pub struct World {
@@ -93,18 +109,7 @@ impl World {
     }
 
     pub async fn thread(&self, user: &str) -> ThreadId {
-        let thread = NewThread {
-            session: Session {
-                app: AppId::new(APP),
-                user: UserId::new(user),
-                key: SessionKey::new(ThreadId::new().to_string()),
-            },
-            title: String::new(),
-            metadata: JsonObject::default(),
-            ttl: None,
-            policy: MemoryPolicy::default(),
-            ephemeral: false,
-        };
+        let thread = new_thread(user);
         let thread = self.store.threads(&caller()).create_thread(&thread).await;
         thread.unwrap().id
     }

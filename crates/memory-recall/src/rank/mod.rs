@@ -1,5 +1,5 @@
 //! Ranks the candidates of both searches. Pure. The constants were tuned, and the weights of
-//! the features fitted, on long real conversations (docs/benchmarks.md).
+//! the features fitted, on long real conversations (docs/notes/recall-quality.md).
 
 mod evidence;
 mod features;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 /// The best of several passages is more similar to any query than a text with one. So many standard
 /// deviations of the similarities of unrelated texts are taken off for each factor of e in their
-/// number. Chosen on BEAM (docs/benchmarks.md).
+/// number. Chosen on BEAM (docs/notes/recall-quality.md).
 const FOR_MANY: f32 = 0.3;
 
 /// Each message once, best first, with the score of its best passage. `spread`: the standard

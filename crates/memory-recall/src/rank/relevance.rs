@@ -11,7 +11,7 @@ use super::traits::QueryTraits;
 const ENOUGH: f64 = 6.0;
 
 /// A logistic function of the distance of a similarity from that of unrelated texts, and of the
-/// share of the query's words. docs/benchmarks.md has the fit and its figures.
+/// share of the query's words. docs/notes/recall-quality.md has the fit and its figures.
 struct Logistic {
     distance: f64,
     share: f64,

@@ -57,6 +57,7 @@ impl Searcher {
             .await?;
         Ok(Recalled {
             method: ranking.method,
+            pending: ranking.pending,
             ..answer(query, selected, pieces, ranking.degradations)
         })
     }
@@ -121,6 +122,7 @@ pub(super) fn answer(
         messages: merged.messages,
         total_tokens: merged.total_tokens,
         method: None,
+        pending: 0,
         degradations,
         omitted,
         cuts: merged.cuts,

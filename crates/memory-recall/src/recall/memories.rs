@@ -55,6 +55,7 @@ impl Searcher {
             is_cut,
             is_full: _,
             lag,
+            waiting,
             mut degradations,
         } = {
             let pending = self.pending_memories(caller, &query.owners, &index_query);
@@ -79,6 +80,7 @@ impl Searcher {
         Ok(FoundMemories {
             memories,
             method: Some(searched_by),
+            pending: waiting,
             degradations,
         })
     }

@@ -22,6 +22,8 @@ pub struct Ranking {
     pub(super) relevance: Relevance,
     /// How they were found; `None`: nothing was searched.
     pub(super) method: Option<Method>,
+    /// Messages of the scope that wait to be indexed.
+    pub(super) pending: u64,
     pub(super) degradations: Vec<Degradation>,
 }
 
@@ -55,12 +57,14 @@ impl Searcher {
             is_cut,
             is_full,
             lag,
+            waiting,
             degradations,
         } = {
             let pending = self.pending_messages(caller, scope, &index_query);
             self.search_index(caller, &index_query, pending).await?
         };
         ranking.degradations = degradations;
+        ranking.pending = waiting;
         ranking.method = Some(searched_by);
         ranking.is_full = is_full;
         let index_answers = candidates.is_ok();

@@ -38,6 +38,9 @@ pub(super) struct Pending {
     pub(super) unread: u64,
     /// Of the changes, those without a vector beyond the newest, which are embedded first.
     pub(super) without_vector: u64,
+    /// All changes of the scope that wait, also those that a filter leaves out; as far as they were
+    /// counted.
+    pub(super) waiting: u64,
     method: Method,
     /// Ends when the newest changes are embedded.
     embedded: Option<oneshot::Receiver<()>>,
@@ -159,11 +162,13 @@ impl Searcher {
         mut changes: Vec<Arc<Waiting>>,
         unread: u64,
     ) -> Pending {
+        let waiting = changes.len() as u64 + unread;
         changes.retain(|change| query.selection.admits(&change.entry.payload));
         changes.sort_by_key(|change| Reverse(change.number));
         let mut pending = Pending {
             changes,
             unread,
+            waiting,
             method: query.method,
             ..Pending::default()
         };

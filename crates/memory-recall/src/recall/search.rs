@@ -35,6 +35,8 @@ pub(super) struct IndexAnswer {
     /// A search found more than it returned.
     pub(super) is_full: bool,
     pub(super) lag: Lag,
+    /// Changes of the scope that the index lacked when the search began.
+    pub(super) waiting: u64,
     pub(super) degradations: Vec<Degradation>,
 }
 
@@ -176,6 +178,7 @@ impl Searcher {
                     without_vector,
                 },
             },
+            waiting: pending.waiting,
             degradations,
         })
     }

@@ -96,8 +96,10 @@ impl Searcher {
                     max_wait: Duration::ZERO,
                     ..query.clone()
                 };
+                let pending = ranking.pending;
                 *ranking = Box::pin(self.rank_messages(caller, &at_once, limit)).await?;
                 ranking.is_full = false;
+                ranking.pending = ranking.pending.max(pending);
                 let more = std::mem::take(&mut ranking.ranked).into_iter();
                 let more = more.filter(|one| seen.insert(one.id));
                 let (sufficient, others): (Vec<_>, Vec<_>) =

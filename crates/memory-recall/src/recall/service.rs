@@ -207,6 +207,7 @@ impl Recall {
         let pieces = MergeInput::default();
         Ok(Recalled {
             method: ranking.method,
+            pending: ranking.pending,
             ..answer(query, selected, pieces, ranking.degradations)
         })
     }

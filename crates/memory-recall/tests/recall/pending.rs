@@ -110,6 +110,48 @@ async fn an_unindexed_message_ranks_as_it_does_once_it_is_indexed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_counts_the_messages_of_its_scope_that_wait() {
+    let mut service = Service::start().await;
+    service.conversation("ada", &INDEXED).await;
+    let waiting = async |service: &Service, query| service.ask(query).await.pending;
+    assert_eq!(waiting(&service, of_ada("sofa")).await, 0);
+    service.worker.end().await;
+    let thread = service.world.thread("ada").await;
+    for line in UNINDEXED {
+        service.world.say(thread, Role::User, line).await;
+    }
+    let bobs = service.world.thread("bob").await;
+    service.world.say(bobs, Role::User, UNINDEXED[0]).await;
+    // A filter does not change the number, and the second search has read the messages before.
+    let assistants = RecallQuery {
+        filter: MessageFilter {
+            roles: vec![Role::Assistant],
+            ..MessageFilter::default()
+        },
+        ..of_ada("plumber")
+    };
+    let eventual = RecallQuery {
+        freshness: Freshness::Eventual,
+        ..of_ada("plumber")
+    };
+    let all = UNINDEXED.len() as u64;
+    for (query, expected) in [
+        (of_ada("plumber"), all),
+        (of_ada("plumber"), all),
+        (assistants, all),
+        (eventual, 0),
+    ] {
+        assert_eq!(waiting(&service, query).await, expected);
+    }
+    let _worker = Worker::start(&service.world, &service.index, None, quick());
+    eventually("all is indexed", async || {
+        service.world.pending().await == 0
+    })
+    .await;
+    assert_eq!(waiting(&service, of_ada("plumber")).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn more_unindexed_changes_than_one_search_reads_are_reported_until_later_searches_have_them()
 {
     let mut service = Service::start().await;

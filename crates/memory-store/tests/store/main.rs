@@ -4,6 +4,7 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::panic,
+    clippy::print_stderr,
     clippy::unwrap_used,
     missing_docs,
     reason = "a test that cannot go on fails"
@@ -36,6 +37,7 @@ mod plans;
 mod queries;
 mod recall;
 mod schema;
+mod simulation;
 mod threads;
 mod usage;
 mod watching;

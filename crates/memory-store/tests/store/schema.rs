@@ -402,6 +402,7 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
         data: vec![7; bytes],
     };
     let checkpoint = NewCheckpoint {
+        allow_missing_parent: false,
         namespace: String::new(),
         id: "1".to_owned(),
         parent: String::new(),

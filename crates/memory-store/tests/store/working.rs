@@ -3,7 +3,7 @@
 use memory_contract::{
     ThreadId,
     json::JsonObject,
-    memory::NewMemory,
+    memory::{ListedMemory, NewMemory},
     message::{Message, NewMessage, Role},
     precondition::Precondition,
 };
@@ -40,9 +40,12 @@ pub fn put_of(messages: Vec<CountedMessage>) -> WorkingPut<'static> {
         messages: Some(messages),
         contents: Vec::new(),
         context: Some(("They met.".to_owned(), 3)),
-        memories: Some(vec![NewMemory {
-            text: "Ada is here.".to_owned(),
-            ..NewMemory::default()
+        memories: Some(vec![ListedMemory {
+            content: NewMemory {
+                text: "Ada is here.".to_owned(),
+                ..NewMemory::default()
+            },
+            ..ListedMemory::default()
         }]),
         data: Some(JsonObject::parse(r#"{"n": 1}"#.to_owned()).unwrap()),
         ttl: Some(None),

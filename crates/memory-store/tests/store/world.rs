@@ -37,7 +37,15 @@ pub fn config(url: &str) -> StoreConfig {
 
 impl World {
     pub async fn new() -> Self {
-        let url = cluster::database();
+        Self::at(cluster::database()).await
+    }
+
+    /// In a database whose clock the test moves.
+    pub async fn simulated() -> Self {
+        Self::at(cluster::simulated_database()).await
+    }
+
+    async fn at(url: String) -> Self {
         let config = config(&url);
         let workers = WorkerStore::connect(&config).await.unwrap();
         Self {

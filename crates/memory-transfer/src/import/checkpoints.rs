@@ -40,6 +40,7 @@ impl Import {
                 data: checkpoint.data,
                 metadata: checkpoint.metadata,
                 values: values.collect(),
+                allow_missing_parent: true,
             },
             writes: Vec::new(),
             bytes: 0,

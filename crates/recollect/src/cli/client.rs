@@ -67,6 +67,16 @@ impl Client {
         })
     }
 
+    /// A channel that connects when the first call is made, and again after each loss, and
+    /// the value of `authorization`.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] for a wrong address.
+    pub fn channel(args: &ServerArgs) -> Result<(Channel, Option<MetadataValue<Ascii>>), Failure> {
+        let (_, endpoint, ApiKey(key)) = endpoint(args)?;
+        Ok((endpoint.connect_lazy(), key))
+    }
+
     /// Connects when the first call is made, and again after each loss.
     ///
     /// # Errors

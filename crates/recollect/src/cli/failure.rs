@@ -14,10 +14,6 @@ use tonic_types::StatusExt;
 
 use memory_embedded::EmbeddedError;
 
-/// For the end of every help text.
-pub const EXIT_CODES: &str = "Exit codes: 0 ok, 1 refused, 2 usage, 3 no server, 4 not found, 5 configuration, 6 machine. \
-     More with --help.";
-
 /// Why a command failed. The exit code follows from the kind.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {

@@ -1,15 +1,35 @@
-//! The command line: arguments, commands and output.
+//! The command line: commands and output.
 
-mod args;
 mod client;
 mod commands;
+mod confirm;
 mod failure;
 mod output;
 
-use clap::CommandFactory as _;
+use std::env;
+use std::process::exit;
 
-pub use args::{Cli, Command};
+use clap::{CommandFactory as _, Parser as _};
+
 pub use failure::{Failure, report};
+use memory_flags as args;
+pub use memory_flags::{Cli, Command};
+
+/// Reads the command line. One that is wrong ends the process with the code 2; as a hook with the
+/// code 1, because an agent that gets a 2 from a hook removes the prompt
+/// (<https://code.claude.com/docs/en/hooks>: "Exit code output").
+pub fn parse() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        let is_hook = env::args_os()
+            .nth(1)
+            .is_some_and(|command| command == "hook");
+        if is_hook && error.use_stderr() {
+            let _ = error.print();
+            exit(1);
+        }
+        error.exit()
+    })
+}
 
 /// Carries out one command.
 ///
@@ -30,6 +50,10 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Recall(args) => commands::recall::run(args).await,
         Command::Context(args) => commands::context::run(args).await,
         Command::Mcp(args) => commands::mcp::run(args).await,
+        Command::Connect(args) => commands::connect::connect(args),
+        Command::Disconnect(args) => commands::connect::disconnect(args),
+        Command::Hook(args) => commands::hook::run(args).await,
+        Command::Proxy(args) => commands::proxy::run(args).await,
         Command::Memory(args) => commands::memory::run(args).await,
         Command::Apps(args) => commands::owners::apps(args).await,
         Command::Users(args) => commands::owners::users(args).await,

@@ -128,6 +128,12 @@ fn print(context: &BuildContextResponse) -> Result<(), Failure> {
     for degradation in &context.degradations {
         println!("Note: {}", degradation.message);
     }
+    if context.pending_count > 0 {
+        println!(
+            "Note: {} messages and memories are not indexed yet; once they are, the same question may find others",
+            context.pending_count
+        );
+    }
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 pub mod append;
 pub mod config;
+pub mod connect;
 pub mod context;
 pub mod deletion;
 pub mod demo;
@@ -10,6 +11,7 @@ pub mod doctor;
 pub mod export;
 pub mod health;
 pub mod history;
+pub mod hook;
 pub mod import;
 pub mod index;
 pub mod keys;
@@ -19,6 +21,7 @@ pub mod migrate;
 pub mod observations;
 pub mod owners;
 pub mod plan;
+pub mod proxy;
 pub mod recall;
 pub mod serve;
 pub mod status;

@@ -1,11 +1,12 @@
 //! `recollect thread`.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 
 use memory_contract::proto::{DeleteThreadRequest, GetThreadRequest, Thread};
 
 use crate::cli::args::{DeleteThreadArgs, ThreadArgs, ThreadCommand};
 use crate::cli::client::Client;
+use crate::cli::confirm::is_confirmed;
 use crate::cli::failure::Failure;
 use crate::cli::output::{JsonLines, count, exact};
 
@@ -38,7 +39,7 @@ async fn delete(args: DeleteThreadArgs) -> Result<(), Failure> {
         .into_inner()
         .thread
         .unwrap_or_default();
-    if asks && !is_confirmed(&thread)? {
+    if asks && !may_delete(&thread)? {
         eprintln!("Nothing was deleted.");
         return Ok(());
     }
@@ -61,21 +62,15 @@ async fn delete(args: DeleteThreadArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn is_confirmed(thread: &Thread) -> Result<bool, Failure> {
+fn may_delete(thread: &Thread) -> Result<bool, Failure> {
     let user = match thread.user_id.as_str() {
         "" => String::new(),
         user => format!(" of the user {}", exact(user)),
     };
-    eprint!(
-        "Delete the conversation {} in the app {}{user}, with {}? It cannot be restored. [y/N] ",
+    is_confirmed(&format!(
+        "Delete the conversation {} in the app {}{user}, with {}? It cannot be restored.",
         exact(&thread.session_key),
         exact(&thread.app_id),
         count(thread.message_count, "message"),
-    );
-    let mut answer = String::new();
-    io::stderr()
-        .flush()
-        .and_then(|()| io::stdin().read_line(&mut answer))
-        .map_err(|error| Failure::machine(format!("cannot read the answer: {error}"), ""))?;
-    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
+    ))
 }

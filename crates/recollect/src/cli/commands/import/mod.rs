@@ -1,5 +1,6 @@
 //! `recollect import`.
 
+mod answers;
 mod check;
 mod job;
 mod memories;
@@ -9,10 +10,12 @@ mod store;
 mod summary;
 mod units;
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use memory_import::{Defaults, Format, Source};
+use memory_import::{Defaults, Format, Source, System};
 
 use super::searchable::wait_until_searchable;
 use crate::cli::args::ImportArgs;
@@ -39,6 +42,9 @@ pub async fn run(args: ImportArgs) -> Result<(), Failure> {
             "--again does not go with the format of another memory system".to_owned(),
         ));
     }
+    if args.session.is_none() {
+        refuse_same_name(&args.files, format)?;
+    }
     let source = |file: &PathBuf| Source {
         file: file.clone(),
         format,
@@ -55,7 +61,7 @@ pub async fn run(args: ImportArgs) -> Result<(), Failure> {
             summaries.push(preview(source(file)).await);
         }
         show(&summaries, args.json, false)?;
-        return refusal(&summaries).map_or(Ok(()), Err);
+        return refusal(&summaries, format).map_or(Ok(()), Err);
     }
     let client = Client::connect(&args.server).await?;
     let progress = Progress::spinner(args.json);
@@ -77,7 +83,33 @@ pub async fn run(args: ImportArgs) -> Result<(), Failure> {
     if args.json {
         show(&summaries, true, searchable)?;
     }
-    refusal(&summaries).map_or(Ok(()), Err)
+    refusal(&summaries, format).map_or(Ok(()), Err)
+}
+
+/// Refuses two files with the same name: conversations that name no session get theirs from it,
+/// and would become one. Folders, archives and exports of other products name their sessions.
+fn refuse_same_name(files: &[PathBuf], format: Format) -> Result<(), Failure> {
+    let names_them = |file: &Path| match format {
+        Format::System(System::Langchain) | Format::Jsonl | Format::Provider(_) => true,
+        Format::System(_) => false,
+        Format::Auto => !file.is_dir() && file.extension().is_none_or(|ending| ending != "zip"),
+    };
+    let mut stems: HashMap<&OsStr, &Path> = HashMap::new();
+    for file in files.iter().filter(|file| names_them(file)) {
+        let Some(stem) = file.file_stem() else {
+            continue;
+        };
+        if let Some(other) = stems.insert(stem, file) {
+            return Err(Failure::Usage(format!(
+                "{} and {} have the same name, from which conversations without a session get \
+                 theirs: rename one of them or give --session; for files of another product \
+                 give --from",
+                other.display(),
+                file.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn show(summaries: &[Summary], json: bool, searchable: bool) -> Result<(), Failure> {
@@ -124,8 +156,9 @@ async fn searchable(client: &Client, summaries: &[Summary], no_wait: bool, quiet
     }
 }
 
-/// What to say where something was not imported.
-fn refusal(summaries: &[Summary]) -> Option<Failure> {
+/// What to say where something was not imported. Exports of other products, which `auto` may
+/// have found, are never stored as new.
+fn refusal(summaries: &[Summary], format: Format) -> Option<Failure> {
     let files = summaries.iter().filter(|summary| summary.unread).count();
     let problems: usize = summaries.iter().map(|summary| summary.problems).sum();
     let (counted, next_step) = match (files, problems - files) {
@@ -140,12 +173,45 @@ fn refusal(summaries: &[Summary]) -> Option<Failure> {
                 files => format!("{} and {}", count(files, "file"), count(parts, "part")),
             },
             "Fix the problems and import the file again: messages that are already stored are \
-             skipped. With --again everything is stored as new.",
+             skipped.",
         ),
+    };
+    let again = match format {
+        Format::Jsonl | Format::Provider(_) if files < problems => {
+            " With --again everything is stored as new."
+        }
+        _ => "",
     };
     let verb = if problems == 1 { "was" } else { "were" };
     Some(Failure::Refused {
         message: format!("{counted} {verb} not imported"),
-        next_step: next_step.to_owned(),
+        next_step: format!("{next_step}{again}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_same_name_are_refused_where_the_name_is_that_of_the_session() {
+        let check = |files: &[&str], format| {
+            let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
+            match refuse_same_name(&files, format) {
+                Ok(()) => String::new(),
+                Err(Failure::Usage(problem)) => problem,
+                Err(other) => panic!("{other:?}"),
+            }
+        };
+        let same = ["a/chat.jsonl", "b/other.jsonl", "b/chat.json"];
+        for format in [Format::Auto, Format::Jsonl] {
+            let problem = check(&same, format);
+            let begin = "a/chat.jsonl and b/chat.json have the same name";
+            assert!(problem.starts_with(begin), "{problem}");
+        }
+        assert_eq!(check(&same[..2], Format::Auto), "");
+        let days = ["general/2025-03-01.json", "random/2025-03-01.json"];
+        assert_eq!(check(&days, Format::System(System::Slack)), "");
+        assert_eq!(check(&["a/export.zip", "b/export.zip"], Format::Auto), "");
+    }
 }

@@ -56,6 +56,7 @@ fn count(summary: &mut Summary, Placed { place, value }: Placed<Unit>, seen: &mu
             summary.threads.extend(session.map(thread_key));
             summary.stored += batch.value.messages.len() as u64;
         }
+        Unit::Head(_) => {}
         Unit::Memory(_) => summary.besides.memories += 1,
         Unit::WorkingMemory(request) => {
             let session = named_session(request.thread.as_ref());

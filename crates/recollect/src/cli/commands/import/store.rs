@@ -1,17 +1,15 @@
 //! Stores the content of a file on the server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use memory_contract::proto::{
-    ImportMessagesRequest, ImportMessagesResponse, ImportOptions, ResolveThreadRequest,
-    import_messages_response::Outcome,
-};
-use memory_import::{Format, Placed, Unit, named_session, thread_key};
+use memory_contract::proto::{ImportMessagesRequest, ImportOptions, ResolveThreadRequest};
+use memory_import::{Batch, Placed, Unit, named_session, thread_key};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 
+use super::answers::{Answers, LastStored, Sent};
 use super::check::compare;
 use super::job::Job;
 use super::memories::Memories;
@@ -42,12 +40,13 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
         replace,
         new_ids: source.again,
     };
-    let check = check && !source.again && !matches!(source.format, Format::System(_));
+    let check = check && !source.again;
     let (units, incoming) = mpsc::channel(IN_FLIGHT);
     // Reading blocks, so it has a separate thread; a full channel makes it
     // wait, and it ends when the receiver is dropped.
     let reader = std::thread::spawn(move || source.read(|unit| units.blocking_send(unit).is_ok()));
 
+    let last_stored = LastStored::default();
     let (requests, stream) = mpsc::channel::<ImportMessagesRequest>(1);
     let (sent, mut places) = mpsc::unbounded_channel();
     let slots = Arc::new(Semaphore::new(IN_FLIGHT));
@@ -64,24 +63,32 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
         slots: Arc::clone(&slots),
         requests,
         sent,
+        in_flight: HashSet::new(),
+        last_stored: &last_stored,
         records,
     };
     let feed = feed.run(incoming, Units::new(client));
     let exported = records::import(client, options, receiver, &file, progress);
     let answer = async {
-        let mut summary = Summary {
-            file: file.clone(),
-            ..Default::default()
+        let mut sums = Answers {
+            client,
+            last_stored: &last_stored,
+            summary: Summary {
+                file: file.clone(),
+                ..Default::default()
+            },
         };
         let mut answers = call.await?;
         while let Some(answer) = answers.message().await? {
+            if let Some(sent) = places.recv().await {
+                sums.add(sent, answer).await?;
+            }
+            // Only now: a later request of the session has to wait for single messages.
             slots.add_permits(1);
-            let (place, count) = places.recv().await.unwrap_or_default();
-            add_answer(&mut summary, answer, place, count);
-            let done = messages_of(summary.messages());
+            let done = messages_of(sums.summary.messages());
             progress.detail(&format!("Importing {file}: {done}"));
         }
-        Ok::<_, tonic::Status>(summary)
+        Ok::<_, tonic::Status>(sums.summary)
     };
     let collect = async {
         let summary = answer.await;
@@ -99,20 +106,27 @@ pub async fn import(client: &Client, job: Job, progress: &Progress) -> Result<Su
         resolved,
         exported: sent,
     } = fed;
-    summary.besides = besides;
-    summary.left_out = left_out;
+    summary.besides = Besides {
+        redacted: summary.besides.redacted + besides.redacted,
+        ..besides
+    };
+    for (what, count) in left_out {
+        *summary.left_out.entry(what).or_default() += count;
+    }
     summary.stored += summary.besides.put_messages;
     summary.known += summary.besides.known_messages;
     summary.threads.extend(resolved);
     for (place, error) in problems {
         summary.problem(place, error);
     }
+    let of_other_products = summary.besides.memories;
     let threads = exported.add_to(&mut summary, sent);
+    let has_exported = !threads.is_empty() || summary.besides.memories > of_other_products;
     if let Ok(Err(error)) = reader.join() {
         summary.unread = true;
         summary.problem(WHOLE_FILE.to_owned(), error);
     }
-    if check && (!threads.is_empty() || summary.besides.memories > 0) {
+    if check && has_exported {
         for (place, problem) in compare(client, &threads, &file, progress).await {
             summary.problem(place, problem);
         }
@@ -127,8 +141,10 @@ struct Feed<'a> {
     client: &'a Client,
     slots: Arc<Semaphore>,
     requests: mpsc::Sender<ImportMessagesRequest>,
-    /// The places of requests, and how many messages they have.
-    sent: mpsc::UnboundedSender<(String, u64)>,
+    sent: mpsc::UnboundedSender<Sent>,
+    /// The keys of sessions whose requests may have no answer yet.
+    in_flight: HashSet<String>,
+    last_stored: &'a LastStored,
     records: Sender,
 }
 
@@ -151,6 +167,8 @@ impl Feed<'_> {
     ) -> FeedResult {
         let mut fed = FeedResult::default();
         let mut session = None;
+        // The id of its thread; empty where it is not known.
+        let mut thread = String::new();
         let mut memories = Memories::new(self.client);
         // Whether requests were sent since memories were stored.
         let mut sent = true;
@@ -163,9 +181,11 @@ impl Feed<'_> {
                 },
                 Unit::Thread(request) => {
                     session.clone_from(&request.session);
+                    thread.clear();
                     match (units.thread(*request).await, &session) {
                         (Ok(thread_id), Some(session)) => {
                             fed.resolved.push(thread_id.clone());
+                            thread.clone_from(&thread_id);
                             memories.map_thread(thread_key(session), thread_id);
                             Ok(())
                         }
@@ -173,15 +193,28 @@ impl Feed<'_> {
                         (Err(error), _) => Err(error),
                     }
                 }
-                Unit::Memory(memory) => {
-                    if sent {
-                        // Everything that was sent has to be there before.
-                        let all = self.slots.acquire_many(IN_FLIGHT as u32).await;
-                        if all.is_err() {
-                            break;
-                        }
-                        sent = false;
+                Unit::Head(request) => {
+                    if !self.all_answered().await {
+                        break;
                     }
+                    sent = false;
+                    // A thread that got nothing stays as it was left.
+                    let session = named_session(request.thread.as_ref());
+                    let last = session.and_then(|session| self.last_stored.of(session));
+                    match last {
+                        None => Ok(()),
+                        Some(last) => {
+                            let mut request = *request;
+                            request.expected_head = Some(last);
+                            units.head(request).await
+                        }
+                    }
+                }
+                Unit::Memory(memory) => {
+                    if sent && !self.all_answered().await {
+                        break;
+                    }
+                    sent = false;
                     fed.problems.extend(memories.push(place, *memory).await);
                     continue;
                 }
@@ -195,11 +228,11 @@ impl Feed<'_> {
                     *fed.left_out.entry(what).or_default() += count;
                     continue;
                 }
-                Unit::Batch(Placed { place, value }) => {
+                Unit::Batch(batch) => {
                     // The server stores requests concurrently. Threads are created
                     // here, in order, because recall returns messages in the order
                     // of their threads' creation.
-                    let named = named_session(value.thread.as_ref());
+                    let named = named_session(batch.value.thread.as_ref());
                     if session.as_ref() != named {
                         session = named.cloned();
                         let request = ResolveThreadRequest {
@@ -207,10 +240,12 @@ impl Feed<'_> {
                             ..Default::default()
                         };
                         // The import reports its problem, with its place.
-                        let _ = self.client.threads().resolve_thread(request).await;
+                        let resolved = self.client.threads().resolve_thread(request).await;
+                        let resolved = resolved.ok().and_then(|found| found.into_inner().thread);
+                        thread = resolved.unwrap_or_default().thread_id;
                     }
                     sent = true;
-                    match self.send(place, value).await {
+                    match self.send(batch, thread.clone()).await {
                         true => continue,
                         false => break,
                     }
@@ -229,40 +264,27 @@ impl Feed<'_> {
         fed
     }
 
-    /// Whether anybody still listens.
-    async fn send(&self, place: String, request: ImportMessagesRequest) -> bool {
+    /// Waits until everything that was sent is there. Returns whether anybody still listens.
+    async fn all_answered(&mut self) -> bool {
+        self.in_flight.clear();
+        self.slots.acquire_many(IN_FLIGHT as u32).await.is_ok()
+    }
+
+    /// Sends a request after the earlier ones of its session were answered: their messages
+    /// may have to be sent again. Returns whether anybody still listens.
+    async fn send(&mut self, batch: Batch, thread_id: String) -> bool {
+        let session = named_session(batch.value.thread.as_ref());
+        let key = session.map(thread_key).unwrap_or_default();
+        if self.in_flight.contains(&key) && !self.all_answered().await {
+            return false;
+        }
+        self.in_flight.insert(key);
         let Ok(slot) = self.slots.acquire().await else {
             return false;
         };
         slot.forget();
-        let _ = self.sent.send((place, request.messages.len() as u64));
+        let request = batch.value.clone();
+        let _ = self.sent.send(Sent { batch, thread_id });
         self.requests.send(request).await.is_ok()
-    }
-}
-
-/// Adds the outcome of a request to the summary.
-fn add_answer(summary: &mut Summary, answer: ImportMessagesResponse, place: String, count: u64) {
-    match answer.outcome {
-        Some(Outcome::Imported(imported)) => {
-            summary.threads.insert(imported.thread_id);
-            summary.besides.redacted += u64::from(imported.redaction_count.unsigned_abs());
-            match imported.replayed {
-                true => summary.known += count,
-                false => summary.stored += count,
-            }
-        }
-        Some(Outcome::Error(error)) => {
-            let field = if error.message.contains(&error.field) {
-                ""
-            } else {
-                &error.field
-            };
-            let gap = if field.is_empty() { "" } else { ": " };
-            summary.problem(
-                format!("{place} ({})", messages_of(count)),
-                format!("{field}{gap}{}", error.message),
-            );
-        }
-        None => summary.problem(place, "the server gave no answer".to_owned()),
     }
 }

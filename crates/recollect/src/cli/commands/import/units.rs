@@ -1,7 +1,7 @@
 //! Stores threads and working memories of other memory systems, one after the other.
 
 use memory_contract::proto::{
-    GetWorkingMemoryRequest, PutWorkingMemoryRequest, ResolveThreadRequest,
+    GetWorkingMemoryRequest, PutWorkingMemoryRequest, ResolveThreadRequest, SetHeadRequest,
 };
 use tonic::{Code, Status};
 
@@ -29,6 +29,15 @@ impl<'a> Units<'a> {
         let resolved =
             resolved.map_err(|status| format!("the thread {name}: {}", status.message()))?;
         Ok(resolved.into_inner().thread.unwrap_or_default().thread_id)
+    }
+
+    /// Sets the head of a thread, unless the thread went on since its messages were stored.
+    pub(super) async fn head(&mut self, request: SetHeadRequest) -> Result<(), String> {
+        match self.client.threads().set_head(request).await {
+            Ok(_) => Ok(()),
+            Err(status) if status.code() == Code::Aborted => Ok(()),
+            Err(status) => Err(format!("the head of the thread: {}", problem_of(status))),
+        }
     }
 
     /// Stores the working memory of a session that has none. One that an earlier import

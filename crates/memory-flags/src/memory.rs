@@ -1,0 +1,182 @@
+//! Flags of `recollect memory`.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand, value_parser};
+use memory_contract::proto::UserRef;
+
+use crate::object::parse_object;
+use crate::target::ClientArgs;
+
+/// `recollect memory`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  recollect memory add --user ada \"Lives in Oslo\" --topic home
+  recollect memory search --user ada \"Where does she live?\"
+  recollect memory list --user ada --superseded
+  recollect memory list --user ada --metadata '{\"team\": \"blue\"}'
+  recollect memory delete --all-users --max-inactivity 180d --dry-run
+
+Without --user the commands use the memories that belong to the app and to no user.")]
+pub struct MemoryArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: MemoryCommand,
+}
+
+/// The commands for memories.
+#[derive(Debug, Clone, Subcommand)]
+pub enum MemoryCommand {
+    /// List memories, the newest first.
+    List(ListMemoriesArgs),
+    /// Search memories by meaning and by word.
+    Search(SearchMemoriesArgs),
+    /// Show a memory, its sources and the memories that it superseded.
+    Show(MemoryIdArgs),
+    /// Store a memory.
+    Add(AddMemoryArgs),
+    /// Protect a memory from deletion by age, inactivity or number.
+    Pin(PinMemoryArgs),
+    /// Delete memories by age, by inactivity or by number.
+    Delete(DeleteMemoriesArgs),
+}
+
+/// The owner of memories.
+#[derive(Debug, Clone, Args)]
+pub struct OwnerArgs {
+    /// The app of the memories.
+    #[arg(long, default_value = "default")]
+    pub app: String,
+    /// The user of the memories. [default: none; memories of the app]
+    #[arg(long, default_value = "", hide_default_value = true)]
+    pub user: String,
+}
+
+impl OwnerArgs {
+    /// The user of the app.
+    pub fn user_ref(&self) -> UserRef {
+        UserRef {
+            app_id: self.app.clone(),
+            user_id: self.user.clone(),
+        }
+    }
+}
+
+/// `recollect memory list`.
+#[derive(Debug, Clone, Args)]
+pub struct ListMemoriesArgs {
+    #[command(flatten)]
+    pub owner: OwnerArgs,
+    /// Only memories with this topic; repeated, with any of them.
+    #[arg(long = "topic", value_name = "TOPIC")]
+    pub topics: Vec<String>,
+    /// Only memories whose metadata has these values, such as `{"team": "blue"}`.
+    #[arg(long, value_name = "JSON", value_parser = parse_object)]
+    pub metadata: Option<String>,
+    /// Include superseded memories.
+    #[arg(long)]
+    pub superseded: bool,
+    /// List at most N memories.
+    #[arg(long, default_value_t = 50, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..))]
+    pub limit: u32,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+/// `recollect memory search`.
+#[derive(Debug, Clone, Args)]
+pub struct SearchMemoriesArgs {
+    /// The text to search for.
+    #[arg(value_name = "QUERY")]
+    pub query: String,
+    #[command(flatten)]
+    pub owner: OwnerArgs,
+    /// The number of best matches.
+    #[arg(long, default_value_t = 10, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..=100))]
+    pub top_k: i32,
+    /// Only memories whose metadata has these values, such as `{"team": "blue"}`.
+    #[arg(long, value_name = "JSON", value_parser = parse_object)]
+    pub metadata: Option<String>,
+    /// Include superseded memories.
+    #[arg(long)]
+    pub superseded: bool,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+/// `recollect memory show`.
+#[derive(Debug, Clone, Args)]
+pub struct MemoryIdArgs {
+    /// The memory's id.
+    #[arg(value_name = "MEMORY_ID")]
+    pub memory: String,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+/// `recollect memory add`.
+#[derive(Debug, Clone, Args)]
+pub struct AddMemoryArgs {
+    /// The text of the memory.
+    #[arg(value_name = "TEXT")]
+    pub text: String,
+    #[command(flatten)]
+    pub owner: OwnerArgs,
+    /// An id of your own; adding it again updates the memory.
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    pub external_id: String,
+    /// A topic; may be repeated.
+    #[arg(long = "topic", value_name = "TOPIC")]
+    pub topics: Vec<String>,
+    /// A named entity; may be repeated.
+    #[arg(long = "entity", value_name = "NAME")]
+    pub entities: Vec<String>,
+    /// Your own data about it, such as `{"team": "blue"}`.
+    #[arg(long, value_name = "JSON", value_parser = parse_object)]
+    pub metadata: Option<String>,
+    /// Protect it from deletion by age, inactivity or number.
+    #[arg(long)]
+    pub pin: bool,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+/// `recollect memory pin`.
+#[derive(Debug, Clone, Args)]
+pub struct PinMemoryArgs {
+    /// The memory's id.
+    #[arg(value_name = "MEMORY_ID")]
+    pub memory: String,
+    /// Remove the protection.
+    #[arg(long)]
+    pub off: bool,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+/// `recollect memory delete`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "A memory that exceeds any of the bounds is deleted; pinned memories stay.")]
+pub struct DeleteMemoriesArgs {
+    #[command(flatten)]
+    pub owner: OwnerArgs,
+    /// Apply to every user of the app.
+    #[arg(long, conflicts_with = "user")]
+    pub all_users: bool,
+    /// Delete memories older than this, such as `365d`.
+    #[arg(long, value_name = "DURATION", value_parser = memory_contract::duration_text::parse_duration, required_unless_present_any = ["max_inactivity", "max_count"])]
+    pub max_age: Option<Duration>,
+    /// Delete memories that no search or context has returned for longer than this, such
+    /// as `180d`.
+    #[arg(long, value_name = "DURATION", value_parser = memory_contract::duration_text::parse_duration)]
+    pub max_inactivity: Option<Duration>,
+    /// Keep at most N memories for each user, the most recently used.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..))]
+    pub max_count: Option<i32>,
+    /// Only print what would be deleted.
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}

@@ -1,0 +1,207 @@
+//! `recollect hook`: memory for the hooks of Claude Code
+//! (<https://code.claude.com/docs/en/hooks>).
+
+use std::fmt;
+use std::io::{self, Read as _};
+use std::path::PathBuf;
+use std::pin::pin;
+use std::time::Duration;
+
+use memory_contract::limits;
+use memory_contract::proto::{
+    AppendMessagesRequest, BuildContextRequest, ContextBlockKind, MemoryPolicy, MessageInput, Role,
+    SessionRef, part::Content,
+};
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+use tokio::time::timeout;
+use tonic::Status;
+
+use crate::cli::args::HookArgs;
+use crate::cli::client::Client;
+use crate::cli::failure::Failure;
+
+/// The agent waits for no longer.
+const TIME: Duration = Duration::from_secs(2);
+/// The prompt is stored after the search, which would find it otherwise, but no later than this.
+const SEARCH_TIME: Duration = Duration::from_secs(1);
+/// An event is a prompt or an answer, with a little around it.
+const EVENT_BYTES: u64 = 4 * 1024 * 1024;
+/// What the agent reads of a hook at most is 10,000 characters.
+const TOKENS: i32 = 2_000;
+
+/// An event, as the agent describes it.
+#[derive(Debug, Deserialize)]
+struct Event {
+    hook_event_name: String,
+    session_id: String,
+    /// The file that the agent writes its conversation to.
+    #[serde(default)]
+    transcript_path: PathBuf,
+    #[serde(default)]
+    prompt: String,
+    #[serde(default)]
+    last_assistant_message: String,
+}
+
+/// Answers one event. Whatever goes wrong is said on standard error, and the agent goes on.
+///
+/// # Errors
+/// None: an error would be shown in each prompt.
+pub async fn run(args: HookArgs) -> Result<(), Failure> {
+    let answered = match event() {
+        Err(problem) => Err(problem),
+        // Only the server is waited for, not the agent.
+        Ok(event) => match timeout(TIME, answer(&args, event)).await {
+            Ok(answered) => answered,
+            Err(_) => Err(format!(
+                "the server at {} does not answer",
+                args.server.addr
+            )),
+        },
+    };
+    if let Err(problem) = answered {
+        write(io::stderr(), format_args!("recollect: {problem}\n"));
+    }
+    Ok(())
+}
+
+/// Writes a text. An agent that does not read it any more is no error.
+fn write(mut to: impl io::Write, text: fmt::Arguments<'_>) {
+    let _ = to.write_fmt(text).and_then(|()| to.flush());
+}
+
+async fn answer(args: &HookArgs, event: Event) -> Result<(), String> {
+    let request_id = event.request_id(args).unwrap_or_default();
+    let session = SessionRef {
+        app_id: args.app.clone(),
+        user_id: args.user.clone(),
+        session_key: event.session_id,
+        agent_session_key: String::new(),
+    };
+    let client = Client::connect(&args.server);
+    let client = client.await.map_err(|failure| failure.to_string())?;
+    let (role, text) = match event.hook_event_name.as_str() {
+        "UserPromptSubmit" => (Role::User, event.prompt),
+        "Stop" => (Role::Assistant, event.last_assistant_message),
+        other => return Err(format!("the event {other:?} is not known")),
+    };
+    let message = MessageInput {
+        role: role.into(),
+        parts: vec![Content::Text(storable(&text)).into()],
+        ..Default::default()
+    };
+    let append = AppendMessagesRequest {
+        thread: Some(session.clone().into()),
+        messages: vec![message],
+        request_id,
+        ..Default::default()
+    };
+    let store = async {
+        match text.trim().is_empty() {
+            true => Ok(()),
+            false => store(&client, append).await,
+        }
+    };
+    if role != Role::User {
+        return store.await;
+    }
+    let mut search = pin!(recalled(&client, &session, &text));
+    let early = timeout(SEARCH_TIME, &mut search).await;
+    let (found, stored) = match early {
+        Ok(found) => (found.map(show), store.await),
+        Err(_) => {
+            let search = async { search.await.map(show) };
+            tokio::join!(search, store)
+        }
+    };
+    found.and(stored)
+}
+
+/// Gives the agent a text.
+fn show(text: String) {
+    write(io::stdout(), format_args!("{text}"));
+}
+
+impl Event {
+    /// The same UUID for the same event, such as of hooks in two files of the agent. The length
+    /// of the transcript tells events with the same text apart; without it there is no UUID.
+    fn request_id(&self, args: &HookArgs) -> Option<String> {
+        let length = self.transcript_path.metadata().ok()?.len();
+        let mut digest = Sha256::new();
+        digest.update(length.to_le_bytes());
+        for text in [
+            &args.app,
+            &args.user,
+            &self.session_id,
+            &self.hook_event_name,
+            &self.prompt,
+            &self.last_assistant_message,
+        ] {
+            digest.update((text.len() as u64).to_le_bytes());
+            digest.update(text);
+        }
+        let digest: [u8; 32] = digest.finalize().into();
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&digest[..16]);
+        let uuid = uuid::Builder::from_custom_bytes(bytes).into_uuid();
+        Some(uuid.to_string())
+    }
+}
+
+fn event() -> Result<Event, String> {
+    let mut text = String::new();
+    io::stdin()
+        .take(EVENT_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|error| format!("cannot read standard input: {error}"))?;
+    serde_json::from_str(&text).map_err(|error| format!("standard input is no event: {error}"))
+}
+
+/// What is remembered about a prompt, as quotations.
+async fn recalled(client: &Client, session: &SessionRef, prompt: &str) -> Result<String, String> {
+    use ContextBlockKind::{Distilled, Memories, Recalled};
+
+    let query: String = prompt.chars().take(limits::QUERY_CHARS).collect();
+    if query.trim().is_empty() {
+        return Ok(String::new());
+    }
+    let request = BuildContextRequest {
+        thread: Some(session.clone().into()),
+        query,
+        max_tokens: Some(TOKENS),
+        policy: Some(MemoryPolicy {
+            // The agent has its own conversation.
+            recent_window: Some(0),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let context = client.contexts().build_context(request).await;
+    let context = context.map_err(|status| in_words(&status))?.into_inner();
+    let blocks = context.blocks.into_iter();
+    let texts = blocks
+        .filter(|block| matches!(block.kind(), Distilled | Memories | Recalled))
+        .flat_map(|block| block.messages)
+        .flat_map(|message| message.parts)
+        .filter_map(|part| match part.content {
+            Some(Content::Text(text)) => Some(text + "\n"),
+            _ => None,
+        });
+    Ok(texts.collect())
+}
+
+async fn store(client: &Client, append: AppendMessagesRequest) -> Result<(), String> {
+    let stored = client.messages().append_messages(append).await;
+    stored.map(drop).map_err(|status| in_words(&status))
+}
+
+/// A text as it can be stored: not too long, and without NUL.
+fn storable(text: &str) -> String {
+    let end = text.floor_char_boundary(limits::TEXT_BYTES);
+    text[..end].replace('\0', "\u{fffd}")
+}
+
+fn in_words(status: &Status) -> String {
+    status.message().to_owned()
+}
