@@ -1,4 +1,4 @@
-"""Stores a message and recalls it. The README says how to run it."""
+"""Stores a message and recalls it. docs/clients.md says how to run it."""
 
 import grpc
 from recollect.v1 import message_pb2, message_service_pb2, message_service_pb2_grpc

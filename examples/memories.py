@@ -1,4 +1,4 @@
-"""Uses each kind of memory once. The README says how to run it."""
+"""Uses each kind of memory once. docs/clients.md says how to run it."""
 
 import json
 

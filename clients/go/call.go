@@ -7,11 +7,13 @@ import (
 	"io"
 	mathrand "math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
@@ -20,6 +22,9 @@ import (
 
 // caller makes calls with key, deadline, request id, retries and typed errors.
 type caller struct {
+	// target is the server's address, for the advice in errors.
+	target  string
+	closed  *atomic.Bool
 	apiKey  func(context.Context) (string, error)
 	timeout time.Duration
 	retry   RetryPolicy
@@ -54,7 +59,7 @@ func (c caller) unary(ctx context.Context, method string, request, response any,
 		if err == nil {
 			return nil
 		}
-		failure := newError(err, attempt)
+		failure := c.failure(err, method, attempt)
 		delay, again := c.delay(failure, method, request, attempt)
 		if deadline, limited := ctx.Deadline(); !again || (limited && time.Until(deadline) <= delay) {
 			return failure
@@ -73,13 +78,25 @@ func (c caller) stream(ctx context.Context, description *grpc.StreamDesc, conn *
 	method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 	authorized, err := c.authorized(ctx)
 	if err != nil {
-		return nil, newError(err, 1)
+		return nil, c.failure(err, method, 1)
 	}
 	stream, err := open(authorized, description, conn, method, options...)
 	if err != nil {
-		return nil, newError(err, 1)
+		return nil, c.failure(err, method, 1)
 	}
-	return typedStream{stream}, nil
+	return typedStream{stream, func(err error) error { return c.failure(err, method, 1) }}, nil
+}
+
+// failure returns the error of a call, with what to do about it.
+func (c caller) failure(err error, method string, attempts int) *Error {
+	failure := newError(err, attempts)
+	if failure.Code == codes.Canceled && failure.Reason == "" && c.closed.Load() {
+		failure.Code, failure.Message = codes.FailedPrecondition, "this client is closed: use another one, or close it later"
+		failure.status = status.New(failure.Code, failure.Message)
+		return failure
+	}
+	failure.advise(c.target, method)
+	return failure
 }
 
 func (c caller) authorized(ctx context.Context) (context.Context, error) {
@@ -188,17 +205,20 @@ func newUUID() string {
 }
 
 // typedStream is a stream that fails with *Error.
-type typedStream struct{ grpc.ClientStream }
+type typedStream struct {
+	grpc.ClientStream
+	failure func(error) error
+}
 
-func (s typedStream) SendMsg(message any) error { return typed(s.ClientStream.SendMsg(message)) }
+func (s typedStream) SendMsg(message any) error { return s.typed(s.ClientStream.SendMsg(message)) }
 
-func (s typedStream) RecvMsg(message any) error { return typed(s.ClientStream.RecvMsg(message)) }
+func (s typedStream) RecvMsg(message any) error { return s.typed(s.ClientStream.RecvMsg(message)) }
 
-func (s typedStream) CloseSend() error { return typed(s.ClientStream.CloseSend()) }
+func (s typedStream) CloseSend() error { return s.typed(s.ClientStream.CloseSend()) }
 
-func typed(err error) error {
+func (s typedStream) typed(err error) error {
 	if err == nil || err == io.EOF {
 		return err
 	}
-	return newError(err, 1)
+	return s.failure(err)
 }

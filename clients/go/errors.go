@@ -24,7 +24,7 @@ type Error struct {
 	// Reason is the kind of error: a name of recollectv1.ErrorReason without its prefix, such
 	// as THREAD_NOT_FOUND. Empty: the server did not answer.
 	Reason string
-	// Message is what the server says about the error.
+	// Message is what happened and what to do.
 	Message string
 	// Metadata is what the server says about the reason, such as the head of HEAD_MOVED.
 	Metadata map[string]string
@@ -36,8 +36,9 @@ type Error struct {
 	// Attempts is the number of attempts that were made.
 	Attempts int
 
-	status *status.Status
-	cause  error
+	status  *status.Status
+	cause   error
+	advised bool
 }
 
 // FieldError is a field of a request with an invalid value.
@@ -110,6 +111,40 @@ func newError(err error, attempts int) *Error {
 		}
 	}
 	return failure
+}
+
+// advise adds what to do, which the server cannot say because it depends on this client.
+func (e *Error) advise(target, method string) {
+	if e.Code == codes.Unauthenticated {
+		e.Message = strings.TrimSuffix(e.Message, ".") + ". Pass a key of this server with WithAPIKey, or set RECOLLECT_API_KEY"
+	}
+	if e.Reason != "" || e.advised {
+		return
+	}
+	e.advised = true
+	if advice := advice(e.Code, e.Message, target, method); advice != "" {
+		// gRPC's own words come last: they are for those who know gRPC.
+		e.Message = advice + " (" + e.Message + ")"
+	}
+}
+
+func advice(code codes.Code, said, target, method string) string {
+	switch code {
+	case codes.Unavailable:
+		switch {
+		case strings.Contains(said, "does not look like a TLS handshake"):
+			return fmt.Sprintf("The server at %s does not use TLS: use http:// in the address, or start it with a certificate", target)
+		case strings.Contains(said, "certificate"):
+			return fmt.Sprintf("The certificate of %s is not trusted: pass its authority with WithTLS", target)
+		}
+		return fmt.Sprintf("No Recollect server answers at %s: start one (`recollect dev`), or use WithAddress or set RECOLLECT_ADDR. "+
+			"A server with TLS needs an address with https://, or WithTLS", target)
+	case codes.DeadlineExceeded:
+		return fmt.Sprintf("%s did not answer %s before the deadline of the call", target, method)
+	case codes.Unimplemented:
+		return fmt.Sprintf("The server at %s has no method %s: it is older than this client, or no Recollect server", target, method)
+	}
+	return ""
 }
 
 // codeName returns the name of a code as it is on the wire, such as NOT_FOUND.

@@ -10,15 +10,20 @@ import (
 // Memories are the long-term memories of one user: facts and preferences that outlive a
 // conversation.
 type Memories struct {
-	user    *pb.UserRef
-	service pb.MemoryServiceClient
+	client *Client
+	user   *pb.UserRef
+	// invalid is why all calls but Forget fail.
+	invalid error
 }
 
-// Memories returns the long-term memories of a user of an app, or with an empty user those of
-// no user.
+// Memories returns the long-term memories of a user of an app, or with [NoUser] those of no user.
+// With an empty user its calls fail.
 func (c *Client) Memories(app, user string) *Memories {
-	return &Memories{user: &pb.UserRef{AppId: app, UserId: user}, service: pb.NewMemoryServiceClient(c.conn)}
+	ref, err := userRef(app, user)
+	return &Memories{client: c, user: ref, invalid: err}
 }
+
+func (m *Memories) service() pb.MemoryServiceClient { return pb.NewMemoryServiceClient(m.client.conn) }
 
 // target returns the user as the object of a request that also takes apps.
 func (m *Memories) target() *pb.Target { return &pb.Target{Target: &pb.Target_User{User: m.user}} }
@@ -34,18 +39,24 @@ func (m *Memories) Remember(ctx context.Context, texts ...string) ([]*pb.AddedMe
 
 // Add is [Memories.Remember] with all fields of the contract, such as topics and an external_id.
 func (m *Memories) Add(ctx context.Context, memories ...*pb.MemoryInput) ([]*pb.AddedMemory, error) {
-	added, err := m.service.AddMemories(ctx, &pb.AddMemoriesRequest{User: m.user, Memories: memories})
+	if m.invalid != nil {
+		return nil, m.invalid
+	}
+	added, err := m.service().AddMemories(ctx, &pb.AddMemoriesRequest{User: m.user, Memories: memories})
 	return added.GetMemories(), err
 }
 
 // Search returns the memories that match a query by meaning and by keyword, best first.
 // Options set fields of the request, such as TopK and Filter.
 func (m *Memories) Search(ctx context.Context, query string, options ...func(*pb.SearchMemoriesRequest)) ([]*pb.FoundMemory, error) {
+	if m.invalid != nil {
+		return nil, m.invalid
+	}
 	request := &pb.SearchMemoriesRequest{Target: m.target(), Query: query}
 	for _, option := range options {
 		option(request)
 	}
-	found, err := m.service.SearchMemories(ctx, request)
+	found, err := m.service().SearchMemories(ctx, request)
 	return found.GetMemories(), err
 }
 
@@ -57,14 +68,17 @@ func (m *Memories) List(ctx context.Context, options ...func(*pb.ListMemoriesReq
 		option(request)
 	}
 	return pages(request.GetPageToken(), func(token string) ([]*pb.Memory, string, error) {
+		if m.invalid != nil {
+			return nil, "", m.invalid
+		}
 		request.PageToken = token
-		page, err := m.service.ListMemories(ctx, request)
+		page, err := m.service().ListMemories(ctx, request)
 		return page.GetMemories(), page.GetNextPageToken(), err
 	})
 }
 
 // Forget deletes the memory with this id, and reports whether it existed.
 func (m *Memories) Forget(ctx context.Context, memoryID string) (bool, error) {
-	response, err := m.service.DeleteMemory(ctx, &pb.DeleteMemoryRequest{MemoryId: memoryID})
+	response, err := m.service().DeleteMemory(ctx, &pb.DeleteMemoryRequest{MemoryId: memoryID})
 	return response.GetDeleted(), err
 }

@@ -27,7 +27,7 @@ const (
 // AppendOption is a message to store, or says how messages are stored.
 type AppendOption func(*pb.AppendMessagesRequest) error
 
-// User is a message of the user.
+// User is a message of the user. An empty text is refused, as by [Assistant] and [System].
 func User(text string) AppendOption { return message(pb.Role_ROLE_USER, text) }
 
 // Assistant is an answer of the model.
@@ -37,7 +37,13 @@ func Assistant(text string) AppendOption { return message(pb.Role_ROLE_ASSISTANT
 func System(text string) AppendOption { return message(pb.Role_ROLE_SYSTEM, text) }
 
 func message(role pb.Role, text string) AppendOption {
-	return Messages(&pb.MessageInput{Role: role, Parts: textParts(text)})
+	return func(r *pb.AppendMessagesRequest) error {
+		if text == "" {
+			return invalid(fmt.Sprintf("messages[%d]", len(r.Messages)), "the text is empty")
+		}
+		r.Messages = append(r.Messages, &pb.MessageInput{Role: role, Parts: textParts(text)})
+		return nil
+	}
 }
 
 // Messages are messages with all fields of the contract.

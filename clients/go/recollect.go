@@ -23,6 +23,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -37,7 +38,9 @@ const Version = "1.0.0"
 
 // Client is a connection to a server. Share it, and close it at the end.
 type Client struct {
-	conn *grpc.ClientConn
+	conn   *grpc.ClientConn
+	target string
+	closed *atomic.Bool
 }
 
 // Option is an option of [New].
@@ -131,7 +134,8 @@ func New(options ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	calls := caller{apiKey: s.apiKey, timeout: s.timeout, retry: s.retry.withDefaults()}
+	closed := new(atomic.Bool)
+	calls := caller{target: target, closed: closed, apiKey: s.apiKey, timeout: s.timeout, retry: s.retry.withDefaults()}
 	dial := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(transport),
 		grpc.WithUserAgent("recollect-go/" + Version),
@@ -147,7 +151,7 @@ func New(options ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recollect: %w", err)
 	}
-	return &Client{conn: conn}, nil
+	return &Client{conn: conn, target: target, closed: closed}, nil
 }
 
 func (s *settings) transport() (string, credentials.TransportCredentials, error) {
@@ -205,5 +209,11 @@ func isLocal(address string) bool {
 // the same key, deadline, request ids, retries and errors.
 func (c *Client) Conn() grpc.ClientConnInterface { return c.conn }
 
-// Close closes the connection. Calls in progress fail.
-func (c *Client) Close() error { return c.conn.Close() }
+// Close closes the connection. Calls in progress and later ones fail.
+func (c *Client) Close() error {
+	c.closed.Store(true)
+	return c.conn.Close()
+}
+
+// String returns the client with its server, without the key.
+func (c *Client) String() string { return fmt.Sprintf("recollect.Client(%s)", c.target) }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"iter"
 
+	"google.golang.org/protobuf/proto"
+
 	pb "github.com/recollect-memory/recollect/clients/go/recollectv1"
 )
 
@@ -14,17 +16,26 @@ import (
 type Session struct {
 	client *Client
 	ref    *pb.ThreadRef
+	// invalid is why all calls fail.
+	invalid error
 }
 
 // Session returns the memory of the conversation with these names: the app (a bot, a flow or a
-// workflow), the user, who may be empty, and the key of the conversation, such as 42.
+// workflow), the user, or [NoUser], and the key of the conversation, such as 42. With an empty
+// user each call fails.
 func (c *Client) Session(app, user, session string) *Session {
 	return c.SessionRef(&pb.SessionRef{AppId: app, UserId: user, SessionKey: session})
 }
 
 // SessionRef is [Client.Session] with all fields of the contract.
 func (c *Client) SessionRef(ref *pb.SessionRef) *Session {
-	return &Session{client: c, ref: &pb.ThreadRef{Thread: &pb.ThreadRef_Session{Session: ref}}}
+	user, err := userID(ref.GetUserId())
+	if err != nil {
+		return &Session{client: c, invalid: err}
+	}
+	named := proto.CloneOf(ref)
+	named.UserId = user
+	return &Session{client: c, ref: &pb.ThreadRef{Thread: &pb.ThreadRef_Session{Session: named}}}
 }
 
 // Thread returns the memory of the thread with this id, a UUID.
@@ -32,7 +43,8 @@ func (c *Client) Thread(threadID string) *Session {
 	return &Session{client: c, ref: &pb.ThreadRef{Thread: &pb.ThreadRef_ThreadId{ThreadId: threadID}}}
 }
 
-// Ref returns the name of the thread, for requests of the generated services. Do not change it.
+// Ref returns the name of the thread, for requests of the generated services. Do not change it. It
+// is nil, which the server refuses, if the user is empty.
 func (s *Session) Ref() *pb.ThreadRef { return s.ref }
 
 // target returns the thread as the object of a request that also takes users and apps.
@@ -44,7 +56,24 @@ func (s *Session) target() *pb.Target {
 // use [Client.Memories].
 func (s *Session) Memories() *Memories {
 	names := s.ref.GetSession()
-	return s.client.Memories(names.GetAppId(), names.GetUserId())
+	return &Memories{
+		client:  s.client,
+		user:    &pb.UserRef{AppId: names.GetAppId(), UserId: names.GetUserId()},
+		invalid: s.invalid,
+	}
+}
+
+// String returns the names of the conversation.
+func (s *Session) String() string {
+	names := s.ref.GetSession()
+	switch {
+	case s.invalid != nil:
+		return "recollect.Session(without a user)"
+	case names == nil:
+		return fmt.Sprintf("recollect.Session(thread: %q)", s.ref.GetThreadId())
+	}
+	return fmt.Sprintf("recollect.Session(app: %q, user: %q, session: %q)",
+		names.GetAppId(), names.GetUserId(), names.GetSessionKey())
 }
 
 // ContextOption sets a field of the request. Write a function for those without a name here:
@@ -101,6 +130,9 @@ func (c *Context) Decode(into any) error { return json.Unmarshal([]byte(c.Body),
 // message, within a token budget. It stores nothing; [Session.Append] stores the message
 // afterwards, together with the answer. An empty input means that it was appended already.
 func (s *Session) Context(ctx context.Context, input string, options ...ContextOption) (*Context, error) {
+	if s.invalid != nil {
+		return nil, s.invalid
+	}
 	request := &pb.BuildContextRequest{
 		Thread: s.ref, Formats: []pb.ProviderFormat{OpenAI}, Input: textParts(input),
 	}
@@ -134,9 +166,16 @@ func (s *Session) Context(ctx context.Context, input string, options ...ContextO
 // Append stores messages: all of them or none. A call that is repeated after a lost connection
 // stores them once.
 func (s *Session) Append(ctx context.Context, messages ...AppendOption) (*pb.AppendMessagesResponse, error) {
+	if s.invalid != nil {
+		return nil, s.invalid
+	}
 	request := &pb.AppendMessagesRequest{Thread: s.ref}
 	for _, message := range messages {
 		if err := message(request); err != nil {
+			var known *Error
+			if errors.As(err, &known) {
+				return nil, known
+			}
 			return nil, fmt.Errorf("recollect: append: %w", err)
 		}
 	}
@@ -146,6 +185,9 @@ func (s *Session) Append(ctx context.Context, messages ...AppendOption) (*pb.App
 // Recall returns the newest messages and the best matches with their neighbors, in
 // conversation order. Options set fields of the request.
 func (s *Session) Recall(ctx context.Context, query string, options ...func(*pb.RecallRequest)) (*pb.RecallResponse, error) {
+	if s.invalid != nil {
+		return nil, s.invalid
+	}
 	request := &pb.RecallRequest{Target: s.target(), Query: query}
 	for _, option := range options {
 		option(request)
@@ -155,6 +197,9 @@ func (s *Session) Recall(ctx context.Context, query string, options ...func(*pb.
 
 // Search returns the best matches only, best first. Options set fields of the request.
 func (s *Session) Search(ctx context.Context, query string, options ...func(*pb.SearchRequest)) (*pb.SearchResponse, error) {
+	if s.invalid != nil {
+		return nil, s.invalid
+	}
 	request := &pb.SearchRequest{Target: s.target(), Query: query}
 	for _, option := range options {
 		option(request)
@@ -174,6 +219,9 @@ func (s *Session) Messages(ctx context.Context, options ...func(*pb.ListMessages
 	}
 	service := pb.NewMessageServiceClient(s.client.conn)
 	return pages(request.GetPageToken(), func(token string) ([]*pb.Message, string, error) {
+		if s.invalid != nil {
+			return nil, "", s.invalid
+		}
 		request.PageToken = token
 		page, err := service.ListMessages(ctx, request)
 		var failed *Error
@@ -188,6 +236,9 @@ func (s *Session) Messages(ctx context.Context, options ...func(*pb.ListMessages
 // within a token budget, by default 2,000. Options set fields of the request, such as Formats,
 // which adds Rendered to the response.
 func (s *Session) History(ctx context.Context, options ...func(*pb.GetHistoryRequest)) (*pb.GetHistoryResponse, error) {
+	if s.invalid != nil {
+		return nil, s.invalid
+	}
 	request := &pb.GetHistoryRequest{Thread: s.ref}
 	for _, option := range options {
 		option(request)
@@ -197,6 +248,9 @@ func (s *Session) History(ctx context.Context, options ...func(*pb.GetHistoryReq
 
 // Delete deletes the thread with everything in it, and reports whether it existed.
 func (s *Session) Delete(ctx context.Context) (bool, error) {
+	if s.invalid != nil {
+		return false, s.invalid
+	}
 	request := &pb.DeleteThreadRequest{Thread: s.ref}
 	response, err := pb.NewThreadServiceClient(s.client.conn).DeleteThread(ctx, request)
 	return response.GetDeleted(), err

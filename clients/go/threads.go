@@ -14,7 +14,8 @@ func OfApp(app string) func(*pb.ListThreadsRequest) {
 	}
 }
 
-// OfUser selects the threads of a user of an app, or with an empty user those without one.
+// OfUser selects the threads of a user of an app, or with [NoUser] those without one. With an empty
+// user the call fails.
 func OfUser(app, user string) func(*pb.ListThreadsRequest) {
 	return func(r *pb.ListThreadsRequest) {
 		r.Target = &pb.Target{Target: &pb.Target_User{User: &pb.UserRef{AppId: app, UserId: user}}}
@@ -30,7 +31,14 @@ func (c *Client) Threads(ctx context.Context, options ...func(*pb.ListThreadsReq
 		option(request)
 	}
 	service := pb.NewThreadServiceClient(c.conn)
+	invalid := error(nil)
+	if named := request.GetTarget().GetUser(); named != nil {
+		named.UserId, invalid = userID(named.GetUserId())
+	}
 	return pages(request.GetPageToken(), func(token string) ([]*pb.Thread, string, error) {
+		if invalid != nil {
+			return nil, "", invalid
+		}
 		request.PageToken = token
 		page, err := service.ListThreads(ctx, request)
 		return page.GetThreads(), page.GetNextPageToken(), err

@@ -18,7 +18,7 @@ from lfx.custom.utils import abuild_custom_components
 from lfx.graph.graph.base import Graph
 from lfx.schema.message import Message
 from lfx.template.field.base import Output
-from recollect import Recollect
+from recollect import NO_USER, Recollect
 
 COMPONENTS = pathlib.Path(__file__).resolve().parent.parent / "components"
 CODE = (COMPONENTS / "recollect" / "recollect_memory.py").read_text()
@@ -117,7 +117,7 @@ def test_a_flow_stores_and_retrieves_messages(addr: str, flow: str) -> None:
     assert retrieve(addr, flow, "abc", n_messages=1) == "AI: A fine name!"
     # It is a conversation like any other, of the flow.
     with Recollect(addr) as client:
-        kept = client.session(app=flow, session="abc")
+        kept = client.session(app=flow, user=NO_USER, session="abc")
         assert [message.role for message in kept.messages()] == ["user", "assistant"]
         assert kept.recall("dog")[0].text == "My dog is called Pixel."
 
@@ -147,7 +147,8 @@ def test_sessions_users_and_flows_are_apart(addr: str, flow: str) -> None:
 def test_the_default_session_is_the_flow(addr: str, flow: str) -> None:
     store(addr, flow, flow, "Hello")
     with Recollect(addr) as client:
-        texts = [message.text for message in client.session(app=flow, session=flow).messages()]
+        session = client.session(app=flow, user=NO_USER, session=flow)
+        texts = [message.text for message in session.messages()]
     assert texts == ["Hello"]
     memory = history(addr, app=flow)
     assert memory.session_id == flow

@@ -140,8 +140,8 @@ def main() -> None:
     ):
         saver.setup()
         store.setup()
-        own_saver = RecollectSaver(app=app, client=client)
-        own_store = RecollectStore(app=app, client=client, index=False)
+        own_saver = RecollectSaver(app=app, user="ada", client=client)
+        own_store = RecollectStore(app=app, user="ada", client=client, index=False)
         own_store.get(("warm",), "up")
         results = {
             "Postgres": measure(saver, store, lambda: bytes_of(given.url, "public")),

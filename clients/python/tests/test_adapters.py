@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from recollect import AsyncRecollect, Recollect, message, v1
+from recollect import NO_USER, AsyncRecollect, Recollect, message, v1
 from recollect._adapters import add_metadata, session_key
 from recollect.langchain import RecollectChatMessageHistory
 from recollect.llama_index import RecollectMemory, RecollectMemoryBlock
@@ -32,20 +32,20 @@ def test_no_two_session_ids_have_the_same_key() -> None:
     assert session_key("thread:global") == "thread:thread:global"
 
 
-def langchain(session_id: str, user: str) -> v1.SessionRef:
+def langchain(session_id: str, user: Any) -> v1.SessionRef:
     client = Recollect("127.0.0.1:1")
     made = RecollectChatMessageHistory(session_id, app="support", user=user, client=client)
     return made.memory.ref.session
 
 
-def openai_agents(session_id: str, user: str) -> v1.SessionRef:
+def openai_agents(session_id: str, user: Any) -> v1.SessionRef:
     client = AsyncRecollect("127.0.0.1:1")
     made = RecollectSession(session_id, app="support", user=user, client=client)
     assert made.session_id == session_id
     return made.memory.ref.session
 
 
-def llama_index(session_id: str, user: str) -> v1.SessionRef:
+def llama_index(session_id: str, user: Any) -> v1.SessionRef:
     client = Recollect("127.0.0.1:1")
     made = RecollectMemory(session_id, app="support", user=user, client=client)
     assert made.session_id == session_id
@@ -53,7 +53,7 @@ def llama_index(session_id: str, user: str) -> v1.SessionRef:
     return made.memory.ref.session
 
 
-def llama_index_block(session_id: str, user: str) -> v1.SessionRef:
+def llama_index_block(session_id: str, user: Any) -> v1.SessionRef:
     client = AsyncRecollect("127.0.0.1:1")
     made = RecollectMemoryBlock(session_id, app="support", user=user, client=client)
     return made._session.ref.session
@@ -61,11 +61,11 @@ def llama_index_block(session_id: str, user: str) -> v1.SessionRef:
 
 @pytest.mark.parametrize("adapter", [langchain, openai_agents, llama_index, llama_index_block])
 def test_each_user_has_a_conversation_whatever_the_session_id(
-    adapter: Callable[[str, str], v1.SessionRef],
+    adapter: Callable[[str, Any], v1.SessionRef],
 ) -> None:
-    for session_id, user in itertools.product([*SPECIAL, *PLAIN], ["alice", "bob", ""]):
+    for session_id, user in itertools.product([*SPECIAL, *PLAIN], ["alice", "bob", NO_USER]):
         session = adapter(session_id, user)
-        assert (session.app_id, session.user_id) == ("support", user)
+        assert (session.app_id, session.user_id) == ("support", "" if user is NO_USER else user)
         # The server takes the key for one of this user, and of no user without one.
         key = session.session_key
         assert key == session_key(session_id)

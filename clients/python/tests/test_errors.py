@@ -8,13 +8,13 @@ import grpc
 import pytest
 from scripted import ScriptedServer, fail
 
-from recollect import Recollect, RecollectError, errors
+from recollect import NO_USER, Recollect, RecollectError, errors
 
 
 def failure(scripted: ScriptedServer, **arguments: object) -> RecollectError:
     scripted.before = [fail(**arguments)]  # type: ignore[arg-type]
     with Recollect(scripted.addr, retry=None) as client, pytest.raises(RecollectError) as raised:
-        client.session(app="support", session="42").history()
+        client.session(app="support", user="ada", session="42").history()
     return raised.value
 
 
@@ -72,7 +72,9 @@ def test_errors_can_be_pickled(scripted: ScriptedServer) -> None:
 
 def test_a_missing_server_is_named_with_what_to_do() -> None:
     with pytest.raises(errors.UnavailableError) as raised:
-        Recollect("127.0.0.1:1", retry=None).session(app="support", session="global").history()
+        Recollect("127.0.0.1:1", retry=None).session(
+            app="support", user=NO_USER, session="global"
+        ).history()
     assert str(raised.value).startswith("No Recollect server answers at 127.0.0.1:1: start one")
     assert "RECOLLECT_ADDR" in str(raised.value)
 
@@ -91,5 +93,5 @@ def test_a_missing_key_and_a_missing_method_say_what_to_do(scripted: ScriptedSer
 def test_a_timeout_says_which_call_it_was(scripted: ScriptedServer) -> None:
     with scripted._lock, Recollect(scripted.addr) as client:
         with pytest.raises(errors.DeadlineExceededError) as raised:
-            client.session(app="support", session="42").history(timeout=0.1)
+            client.session(app="support", user="ada", session="42").history(timeout=0.1)
     assert "GetHistory" in raised.value.message

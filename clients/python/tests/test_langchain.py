@@ -19,7 +19,7 @@ from langchain_core.messages import (
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
-from recollect import Recollect
+from recollect import NO_USER, Recollect, types
 from recollect.langchain import RecollectChatMessageHistory
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 80
@@ -105,7 +105,7 @@ def test_images_of_every_form_and_size_come_back_and_count_as_images(
             HumanMessage([{"type": "text", "text": "see"}, form]) for form in forms
         ]
         messages.append(ToolMessage([forms[0]], tool_call_id="c1"))
-        history = RecollectChatMessageHistory(f"{len(content)}", app=app, client=client)
+        history = RecollectChatMessageHistory(f"{len(content)}", app=app, user="ada", client=client)
         history.add_messages(messages)
         assert history.messages == messages
         for message in history.memory.messages():
@@ -116,7 +116,7 @@ def test_files_beside_long_texts_keep_their_kind(client: Recollect, app: str) ->
     content = base64.b64encode(PNG).decode()
     block = {"type": "file", "base64": content, "mime_type": "application/pdf"}
     message = HumanMessage([{"type": "text", "text": "x" * 13_000}, block])
-    history = RecollectChatMessageHistory("42", app=app, client=client)
+    history = RecollectChatMessageHistory("42", app=app, user="ada", client=client)
     history.add_messages([message])
     assert history.messages == [message]
 
@@ -140,7 +140,7 @@ def test_long_messages_keep_their_ids_and_what_belongs_to_them(client: Recollect
         ToolMessage(long, tool_call_id="c1", artifact={"raw": [1]}),
         AIMessage(long, id="run-2", response_metadata={"model_name": "small"}),
     ]
-    history = RecollectChatMessageHistory("42", app=app, client=client)
+    history = RecollectChatMessageHistory("42", app=app, user="ada", client=client)
     history.add_messages(messages)
     assert history.messages == messages
 
@@ -149,7 +149,7 @@ def test_signed_thoughts_go_back_to_their_provider(client: Recollect, app: str) 
     thought = {"type": "thinking", "thinking": "The file says it.", "signature": "c2ln"}
     call = {"name": "read", "args": {"file": "a"}, "id": "c1"}
     use = {"type": "tool_use", "id": "c1", "name": "read", "input": {"file": "a"}}
-    history = RecollectChatMessageHistory("42", app=app, client=client)
+    history = RecollectChatMessageHistory("42", app=app, user="ada", client=client)
     history.add_messages(
         [
             HumanMessage("What is in it?"),
@@ -170,7 +170,7 @@ def test_what_looks_like_a_place_of_a_text_comes_back_as_it_was(
     client: Recollect, app: str, like: dict[str, Any]
 ) -> None:
     message = HumanMessage("word " * 100, id="h1", additional_kwargs={"like": like})
-    history = RecollectChatMessageHistory("42", app=app, client=client)
+    history = RecollectChatMessageHistory("42", app=app, user="ada", client=client)
     history.add_messages([message])
     assert history.messages == [message]
 
@@ -185,7 +185,7 @@ def test_what_looks_like_a_place_of_a_file_comes_back_as_it_was(
         id="run-1",
         tool_calls=[{"name": "f", "args": {"$recollect_file": place, "form": "url"}, "id": "c1"}],
     )
-    history = RecollectChatMessageHistory("42", app=app, client=client)
+    history = RecollectChatMessageHistory("42", app=app, user="ada", client=client)
     history.add_messages([message])
     assert history.messages == [message]
 
@@ -240,6 +240,23 @@ def test_only_the_branch_of_the_head_is_read(client: Recollect, app: str) -> Non
     assert [message.text for message in own.memory.path(head=second)] == ["Paris.", "Where to?"]
 
 
+def test_a_model_is_called_with_the_history_and_the_turn_is_added(
+    client: Recollect, app: str
+) -> None:
+    model = GenericFakeChatModel(messages=iter([AIMessage("A fine name!"), AIMessage("Pixel.")]))
+    for text in ("My dog is called Pixel.", "What is my dog called?"):
+        own = history(client, app)
+        question = HumanMessage(text)
+        answer = model.invoke([*own.messages, question])
+        own.add_messages([question, answer])
+    assert [message.content for message in history(client, app).messages] == [
+        "My dog is called Pixel.",
+        "A fine name!",
+        "What is my dog called?",
+        "Pixel.",
+    ]
+
+
 @pytest.mark.filterwarnings("ignore:RunnableWithMessageHistory is deprecated")
 def test_a_runnable_remembers(client: Recollect, app: str) -> None:
     seen: list[list[BaseMessage]] = []
@@ -283,22 +300,24 @@ def test_a_runnable_remembers(client: Recollect, app: str) -> None:
 
 
 def test_users_do_not_see_each_other(client: Recollect, app: str) -> None:
-    def of(user: str, session_id: str) -> RecollectChatMessageHistory:
+    users: list[str | types.NoUser] = ["alice", "bob", NO_USER]
+
+    def of(user: str | types.NoUser, session_id: str) -> RecollectChatMessageHistory:
         return RecollectChatMessageHistory(session_id, app=app, user=user, client=client)
 
     # No session id has a meaning of its own.
     for session_id in ("42", "global", "user:bob", f"agent_memory:{app}", "thread:global"):
-        for user in ("alice", "bob", ""):
+        for user in users:
             assert of(user, session_id).messages == []
             of(user, session_id).add_user_message(f"{user} in {session_id}")
-        for user in ("alice", "bob", ""):
+        for user in users:
             [kept] = of(user, session_id).messages
             assert kept.content == f"{user} in {session_id}"
 
 
 def test_histories_share_a_client(addr: str, app: str) -> None:
-    first = RecollectChatMessageHistory("1", app=app)
-    second = RecollectChatMessageHistory("2", app=app)
+    first = RecollectChatMessageHistory("1", app=app, user="ada")
+    second = RecollectChatMessageHistory("2", app=app, user="ada")
     assert first.memory._channels is second.memory._channels
     first.add_user_message("Hello")
     assert (len(first.messages), len(second.messages)) == (1, 0)

@@ -8,13 +8,14 @@ import operator
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 from langgraph.checkpoint.conformance.capabilities import Capability
 from langgraph.checkpoint.conformance.spec import (
@@ -42,9 +43,10 @@ from langgraph.store.base import (
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
 
-from recollect import AsyncRecollect, Recollect, v1
+from recollect import NO_USER, AsyncRecollect, Recollect, v1
 from recollect._langgraph_checkpoints import Codec
 from recollect._langgraph_documents import Documents
+from recollect.errors import NotFoundError, RecollectError
 from recollect.langgraph import RecollectSaver, RecollectStore
 
 
@@ -65,7 +67,7 @@ def test_the_checkpointer_passes_the_conformance_suite(addr: str, app: str) -> N
     @checkpointer_test(name="RecollectSaver")
     async def checkpointer() -> AsyncGenerator[BaseCheckpointSaver[Any], None]:
         async with AsyncRecollect(addr) as client:
-            yield RecollectSaver(app=f"{app}-{uuid.uuid4()}", async_client=client)
+            yield RecollectSaver(app=f"{app}-{uuid.uuid4()}", user=NO_USER, async_client=client)
 
     report = asyncio.run(validate(checkpointer))
     for capability in Capability:
@@ -176,10 +178,74 @@ def test_a_run_continues_after_an_interrupt_and_goes_back(saver: RecollectSaver)
     assert graph.get_state(config).values == {}
 
 
+def test_a_run_does_not_bring_its_deleted_thread_back(
+    client: Recollect, saver: RecollectSaver
+) -> None:
+    config: RunnableConfig = {"configurable": {"thread_id": "42", "checkpoint_ns": ""}}
+    first = empty_checkpoint()
+    stored = saver.put(config, first, {"source": "input", "step": -1, "parents": {}}, {})
+    client.stubs.thread.DeleteThread(v1.DeleteThreadRequest(thread=saver._codec.thread("42")))
+    with pytest.raises(RecollectError) as refused:
+        saver.put(stored, empty_checkpoint(), {"source": "loop", "step": 0, "parents": {}}, {})
+    assert refused.value.reason == "CHECKPOINT_PARENT_NOT_FOUND"
+    with pytest.raises(NotFoundError):
+        saver.put_writes(stored, [("messages", "late")], "task")
+    assert saver.get_tuple(config) is None
+    assert list(saver.list(None)) == []
+
+
+def test_writes_wait_for_the_first_checkpoint(saver: RecollectSaver) -> None:
+    first = empty_checkpoint()
+    place: RunnableConfig = {"configurable": {"thread_id": "42", "checkpoint_ns": ""}}
+    writes: RunnableConfig = {
+        "configurable": {**place["configurable"], "checkpoint_id": first["id"]}
+    }
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(saver.put_writes, writes, [("messages", "early")], "task")
+        time.sleep(0.1)
+        saver.put(place, first, {"source": "input", "step": -1, "parents": {}}, {})
+        waiting.result()
+    found = saver.get_tuple(place)
+    assert found is not None and found.pending_writes == [("task", "messages", "early")]
+
+
+def test_a_node_makes_the_messages_of_a_graph_findable(
+    saver: RecollectSaver, client: Recollect, app: str
+) -> None:
+    class Messages(TypedDict):
+        messages: Annotated[list[AnyMessage], add_messages]
+
+    def answer(state: Messages) -> dict[str, Any]:
+        return {"messages": [AIMessage("A fine name!")]}
+
+    def remember(state: Messages, config: RunnableConfig) -> dict[str, Any]:
+        session = f"thread:{config['configurable']['thread_id']}"
+        memory = client.session(app=app, user="ada", session=session)
+        question, answered = state["messages"][-2:]
+        memory.append(user=question.text, assistant=answered.text)
+        return {}
+
+    builder = StateGraph(Messages)
+    builder.add_node("answer", answer)
+    builder.add_edge(START, "answer")
+    asked: Any = {"messages": [HumanMessage("My dog is called Pixel.")]}
+    user = client.user(app=app, user="ada")
+    alone = builder.compile(checkpointer=saver)
+    alone.invoke(asked, {"configurable": {"thread_id": "41"}})
+    assert not list(user.recall("dog")), "a checkpointer stores checkpoints alone"
+    builder.add_node("remember", remember)
+    builder.add_edge("answer", "remember")
+    graph = builder.compile(checkpointer=saver)
+    graph.invoke(asked, {"configurable": {"thread_id": "42"}})
+    assert user.recall("dog")[0].text == "My dog is called Pixel."
+
+
 def test_an_asynchronous_run_does_the_same(addr: str, app: str) -> None:
     async def main() -> None:
         async with AsyncRecollect(addr) as client:
-            graph = chat().compile(checkpointer=RecollectSaver(app=app, async_client=client))
+            graph = chat().compile(
+                checkpointer=RecollectSaver(app=app, user=NO_USER, async_client=client)
+            )
             config = in_thread("42")
             await graph.ainvoke({"messages": [HumanMessage("Hello", id="h1")]}, config)
             done = await graph.ainvoke(Command(resume="fine"), config)
@@ -227,7 +293,7 @@ def test_users_do_not_see_each_others_checkpoints(client: Recollect, app: str) -
     graph.invoke({"messages": [HumanMessage("The code is 1234.")]}, config)
     for other in (
         RecollectSaver(app=app, user="bob", client=client),
-        RecollectSaver(app=app, client=client),
+        RecollectSaver(app=app, user=NO_USER, client=client),
         RecollectSaver(app=f"{app}-2", user="ada", client=client),
     ):
         assert other.get_tuple(config) is None
@@ -485,7 +551,7 @@ def test_documents_are_found_by_meaning(store: RecollectStore) -> None:
 
 
 def test_documents_expire_and_are_prolonged_by_reading(client: Recollect, app: str) -> None:
-    store = RecollectStore(app=app, client=client, ttl={"default_ttl": 6 / 60})
+    store = RecollectStore(app=app, user=NO_USER, client=client, ttl={"default_ttl": 6 / 60})
     store.put(("t",), "default", {})
     store.put(("t",), "read", {}, ttl=5 / 60)
     store.put(("t",), "short", {}, ttl=1 / 60)
@@ -503,7 +569,7 @@ def test_documents_expire_and_are_prolonged_by_reading(client: Recollect, app: s
 def test_the_asynchronous_store_does_the_same(addr: str, app: str) -> None:
     async def main() -> None:
         async with AsyncRecollect(addr) as client:
-            store = RecollectStore(app=app, async_client=client)
+            store = RecollectStore(app=app, user=NO_USER, async_client=client)
             await store.aput(("a",), "1", {"text": "My dog is called Pixel."})
             item = await store.aget(("a",), "1")
             assert item is not None and item.value["text"].endswith("Pixel.")
@@ -522,7 +588,7 @@ def test_users_do_not_see_each_others_documents(client: Recollect, app: str) -> 
     own.put(("notes",), "1", {"text": "The code is 1234."})
     for other in (
         RecollectStore(app=app, user="bob", client=client),
-        RecollectStore(app=app, client=client),
+        RecollectStore(app=app, user=NO_USER, client=client),
         RecollectStore(app=f"{app}-2", user="ada", client=client),
     ):
         assert other.get(("notes",), "1") is None

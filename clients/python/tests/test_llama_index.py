@@ -24,7 +24,7 @@ from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.memory import Memory
 
-from recollect import AsyncRecollect, Recollect
+from recollect import NO_USER, AsyncRecollect, Recollect, types
 from recollect.llama_index import RecollectMemory, RecollectMemoryBlock
 
 PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(range(256))
@@ -162,14 +162,15 @@ def test_users_do_not_see_each_other(client: Recollect, app: str) -> None:
     other.reset()
     assert len(own(client, app).get_all()) == 1
     # No session id has a meaning of its own.
+    users: list[str | types.NoUser] = ["alice", "bob", NO_USER]
     for session_id in ("global", "user:bob", f"agent_memory:{app}", "thread:global"):
-        for user in ("alice", "bob", ""):
+        for user in users:
             memory = RecollectMemory(session_id, app=app, user=user, client=client)
             assert memory.get_all() == []
-            memory.put(ChatMessage(content=user))
-        for user in ("alice", "bob", ""):
+            memory.put(ChatMessage(content=str(user)))
+        for user in users:
             memory = RecollectMemory(session_id, app=app, user=user, client=client)
-            assert [message.content for message in memory.get_all()] == [user]
+            assert [message.content for message in memory.get_all()] == [str(user)]
 
 
 class ScriptedModel(FunctionCallingLLM):

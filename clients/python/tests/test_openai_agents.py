@@ -15,7 +15,7 @@ from openai.types.responses import (
     ResponseOutputText,
 )
 
-from recollect import AsyncRecollect
+from recollect import NO_USER, AsyncRecollect, types
 from recollect.openai_agents import RecollectSession
 
 IMAGE = "data:image/png;base64," + "A" * 20_000
@@ -191,16 +191,18 @@ def test_users_do_not_see_each_other(addr: str, app: str) -> None:
     async def main() -> None:
         async with AsyncRecollect(addr) as client:
 
-            def of(user: str, session_id: str) -> RecollectSession:
+            users: list[str | types.NoUser] = ["alice", "bob", NO_USER]
+
+            def of(user: str | types.NoUser, session_id: str) -> RecollectSession:
                 return RecollectSession(session_id, app=app, user=user, client=client)
 
             # No session id has a meaning of its own.
             for session_id in ("42", "global", "user:bob", f"agent_memory:{app}", "thread:global"):
-                for user in ("alice", "bob", ""):
+                for user in users:
                     assert await of(user, session_id).get_items() == []
                     item: Any = {"role": "user", "content": f"{user} in {session_id}"}
                     await of(user, session_id).add_items([item])
-                for user in ("alice", "bob", ""):
+                for user in users:
                     [kept] = await of(user, session_id).get_items()
                     assert cast(Any, kept)["content"] == f"{user} in {session_id}"
 

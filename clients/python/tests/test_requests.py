@@ -28,6 +28,7 @@ from recollect import (
 )
 from recollect._async import session as async_session
 from recollect._contract import METHODS, Method
+from recollect.errors import InvalidArgumentError
 
 USER, ASSISTANT = v1.ROLE_USER, v1.ROLE_ASSISTANT
 
@@ -116,7 +117,7 @@ def test_metadata_is_exact_json() -> None:
     for wrong in (float("nan"), float("inf"), -float("inf")):
         with pytest.raises(ValueError, match="metadata contains NaN or Infinity"):
             message("user", "Hi", metadata={"a": [{"b": wrong}]})
-    with pytest.raises(TypeError, match="not JSON serializable"):
+    with pytest.raises(InvalidArgumentError, match="metadata Object of type object is not JSON"):
         message("user", "Hi", metadata={"a": object()})
     filter = _requests.message_filter({"metadata": {"id": 9007199254740993, "a": None}})
     assert filter is not None and filter.metadata == '{"id": 9007199254740993, "a": null}'
@@ -160,11 +161,13 @@ def test_messages_are_rendered_as_texts() -> None:
 
 
 def test_an_empty_append_and_a_mixture_are_refused() -> None:
-    with pytest.raises(TypeError, match="needs a message"):
+    with pytest.raises(InvalidArgumentError, match="messages are missing: pass user="):
         appended()
-    with pytest.raises(TypeError, match="not both"):
+    with pytest.raises(InvalidArgumentError, match="one append takes either"):
         appended(message("user", "Hi"), {"role": "user", "content": "Hi"})
-    with pytest.raises(TypeError, match="no message of a provider"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"messages\[0\] has object, which is no message"
+    ):
         appended(object())
 
 
@@ -202,9 +205,9 @@ def test_a_policy_is_made_of_plain_values() -> None:
 def test_wrong_values_are_refused_with_those_that_are_right() -> None:
     with pytest.raises(ValueError, match="'windows' is none of: none, window, hybrid"):
         _requests.policy({"mode": "windows"})  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"has no field 'topk'; it has .*top_k"):
+    with pytest.raises(InvalidArgumentError, match="topk is no field of MemoryPolicy.* top_k"):
         _requests.policy({"topk": 1})  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="takes a list"):
+    with pytest.raises(InvalidArgumentError, match="names takes a list of str, not str"):
         _requests.message_filter({"names": "Ada"})
     with pytest.raises(ValueError, match="time zone"):
         _requests.message_filter({"start_time": datetime(2026, 1, 1)})
@@ -361,12 +364,17 @@ def test_messages_and_memories_of_a_working_memory_go_back_as_they_are(
     )
     request, _ = run(
         lambda client: client.thread("1").put_working_memory(
-            messages=[kept, new, v1.WorkingMessage(role=USER)],
-            memories=[known, "Likes rain.", v1.MemoryInput(text="Likes snow.")],
+            messages=[kept, new, v1.Message(role=USER)],
+            memories=[
+                known,
+                "Likes rain.",
+                v1.MemoryInput(text="Likes snow."),
+                v1.Memory(text="Likes fog."),
+            ],
         )
     )
     assert list(request.messages) == [
-        v1.WorkingMessage(
+        v1.Message(
             message_id="1",
             external_id="e1",
             role=USER,
@@ -375,13 +383,14 @@ def test_messages_and_memories_of_a_working_memory_go_back_as_they_are(
             metadata='{"n": 1.10}',
             create_time=_requests.timestamp(said),
         ),
-        v1.WorkingMessage(external_id="e2", role=ASSISTANT, parts=[v1.Part(text="Hello")]),
-        v1.WorkingMessage(role=USER),
+        v1.Message(external_id="e2", role=ASSISTANT, parts=[v1.Part(text="Hello")]),
+        v1.Message(role=USER),
     ]
     assert list(request.memories) == [
-        v1.MemoryInput(external_id="x", text="Likes tea.", topics=["tea"], pinned=False),
-        v1.MemoryInput(text="Likes rain."),
-        v1.MemoryInput(text="Likes snow."),
+        known.proto,
+        v1.Memory(text="Likes rain."),
+        v1.Memory(text="Likes snow."),
+        v1.Memory(text="Likes fog."),
     ]
     with pytest.raises(ValueError, match="leave parent out"):
         branching = message("user", "Hi", parent="0")

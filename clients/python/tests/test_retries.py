@@ -16,7 +16,7 @@ import grpc
 import pytest
 from scripted import ScriptedServer, fail
 
-from recollect import AsyncRecollect, Recollect, Retry, errors, v1
+from recollect import AsyncRecollect, Recollect, RecollectError, Retry, errors, v1
 
 UNAVAILABLE = fail(grpc.StatusCode.UNAVAILABLE)
 FAST = Retry(attempts=4, initial=0.01, maximum=0.02)
@@ -239,7 +239,7 @@ def test_pauses_double_with_jitter_up_to_a_maximum() -> None:
 
 def test_pages_are_fetched_as_they_are_needed(scripted: ScriptedServer) -> None:
     with Recollect(scripted.addr, retry=FAST) as client:
-        session = client.session(app="support", session="42")
+        session = client.session(app="support", user="ada", session="42")
         for number in range(5):
             session.append(user=str(number))
         scripted.calls.clear()
@@ -284,14 +284,14 @@ def test_threads_share_a_client(scripted: ScriptedServer) -> None:
     # By chance, one call gets many of the failures.
     often = Retry(attempts=21, initial=0.001, maximum=0.01)
     with Recollect(scripted.addr, retry=often) as client, ThreadPoolExecutor(8) as pool:
-        session = client.session(app="support", session="42")
+        session = client.session(app="support", user="ada", session="42")
         list(pool.map(lambda number: session.append(user=str(number)), range(40)))
     assert sorted(int(of.parts[0].text) for of in scripted.stored) == list(range(40))
 
 
 def test_an_async_client_works_in_several_event_loops(scripted: ScriptedServer) -> None:
     client = AsyncRecollect(scripted.addr, retry=FAST)
-    session = client.session(app="support", session="42")
+    session = client.session(app="support", user="ada", session="42")
 
     async def say(number: int, close: bool = False) -> None:
         for _ in range(3):
@@ -310,11 +310,36 @@ def test_an_async_client_works_in_several_event_loops(scripted: ScriptedServer) 
     assert len(client._channels._made) == 1, "channels of ended loops are dropped"
 
 
+async def _call(client: AsyncRecollect) -> None:
+    async with client:
+        await client.session(app="support", user="ada", session="42").history()
+
+
+def _async_call_after_fork(client: AsyncRecollect, results: Any) -> None:
+    try:
+        asyncio.run(_call(client))
+        results.put("answered")
+    except RecollectError as error:
+        results.put(str(error))
+
+
+def test_asynchronous_clients_say_that_they_do_not_survive_a_fork(scripted: ScriptedServer) -> None:
+    context = multiprocessing.get_context("fork")
+    results = context.Queue()
+    before = AsyncRecollect(scripted.addr)
+    asyncio.run(_call(before))
+    for client in (before, AsyncRecollect(scripted.addr)):
+        child = context.Process(target=_async_call_after_fork, args=(client, results))
+        child.start()
+        assert "does not work across a fork" in results.get(timeout=20)
+        child.join(20)
+
+
 def _call_after_fork(client: Recollect, results: Any) -> None:
     try:
-        client.session(app="support", session="42").history()
+        client.session(app="support", user="ada", session="42").history()
         results.put("answered")
-    except RuntimeError as error:
+    except RecollectError as error:
         results.put(str(error))
 
 
@@ -324,7 +349,7 @@ def test_a_client_that_has_called_says_that_it_does_not_survive_a_fork(
     context = multiprocessing.get_context("fork")
     results = context.Queue()
     with Recollect(scripted.addr) as client:
-        client.session(app="support", session="42").history()
+        client.session(app="support", user="ada", session="42").history()
         child = context.Process(target=_call_after_fork, args=(client, results))
         child.start()
         assert "fork" in results.get(timeout=20)

@@ -12,7 +12,7 @@ from typing import Any
 import grpc
 import pytest
 
-from recollect import AsyncRecollect, Recollect, errors, event, message, render, types, v1
+from recollect import NO_USER, AsyncRecollect, Recollect, errors, event, message, render, types, v1
 
 
 def test_a_chat_turn(client: Recollect, app: str) -> None:
@@ -275,7 +275,7 @@ def test_memories_are_found_by_time_and_thread_and_over_an_app(client: Recollect
     for text, day in zip(texts, days, strict=True):
         memory.user.remember(text, type="episodic", event_time=day)
     client.user(app=app, user="bob").remember("Bob went to Oslo.")
-    client.user(app=app, user="").remember("Trips are paid.")
+    client.user(app=app, user=NO_USER).remember("Trips are paid.")
 
     def listed(**filter: Any) -> list[str]:
         return [of.text for of in memory.user.memories(filter=filter)]  # type: ignore[arg-type]
@@ -319,7 +319,7 @@ def test_memories_are_extracted_on_request(client: Recollect, app: str) -> None:
     done = memory.extract_memories(timedelta(seconds=20))
     assert (done.complete, done.waiting_messages, done.last_error) == (True, 0, "")
     assert all(of.origin == "extracted" for of in memory.user.memories())
-    other = client.session(app=app, user="", session="42")
+    other = client.session(app=app, user=NO_USER, session="42")
     other.append(user="Hello")
     with pytest.raises(errors.PreconditionError) as raised:
         other.extract_memories(max_wait=1.5)

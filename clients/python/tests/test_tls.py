@@ -76,7 +76,7 @@ def test_tls_with_a_ca_file_and_a_client_certificate(tmp_path: pathlib.Path) -> 
     with ScriptedServer(credentials) as server:
         own = authority.issue("client")
         with Recollect(f"https://{server.addr}", ca_file=authority.file, client_cert=own) as client:
-            client.session(app="support", session="42").append(user="Hello")
+            client.session(app="support", user="ada", session="42").append(user="Hello")
         assert len(server.stored) == 1
         wrong: list[dict[str, Any]] = [
             {"ca_file": authority.file},
@@ -85,6 +85,25 @@ def test_tls_with_a_ca_file_and_a_client_certificate(tmp_path: pathlib.Path) -> 
         ]
         for settings in wrong:
             with Recollect(server.addr, retry=None, **settings) as client:
-                with pytest.raises(errors.UnavailableError):
-                    client.session(app="support", session="42").append(user="Hello")
+                with pytest.raises(errors.UnavailableError) as raised:
+                    client.session(app="support", user="ada", session="42").append(user="Hello")
+            if "tls" in settings:
+                assert "not trusted: pass the file of its authority as ca_file" in str(raised.value)
+            if not settings:
+                assert "A server with TLS needs an address with https://" in str(raised.value)
         assert len(server.stored) == 1
+
+
+def test_a_server_without_tls_is_said_to_be_one(scripted: ScriptedServer) -> None:
+    with Recollect(f"https://{scripted.addr}", retry=None) as client:
+        with pytest.raises(errors.UnavailableError) as raised:
+            client.session(app="support", user="ada", session="42").history()
+    said = f"The server at {scripted.addr} answers without TLS: call it without https://"
+    assert raised.value.message.startswith(said)
+
+
+def test_a_missing_server_is_not_said_to_need_tls() -> None:
+    with pytest.raises(errors.UnavailableError) as raised:
+        Recollect("https://127.0.0.1:1", retry=None).session(app="support", user="ada").history()
+    assert "start one (`recollect dev`)" in raised.value.message
+    assert "A server without TLS needs an address without https://" in raised.value.message

@@ -11,6 +11,7 @@ import type { ThreadRefSchema } from "./gen/recollect/v1/thread_pb.js";
 import { TransactionAction, type Transaction } from "./gen/recollect/v1/transaction_pb.js";
 import { callOptions, type CallOptions } from "./options.js";
 import { pages } from "./pages.js";
+import { userId, type User } from "./user.js";
 
 /** Where a user is deleted: in one app, or in all. */
 export type UserScope = { app: string; allApps?: false } | { allApps: true; app?: undefined };
@@ -53,15 +54,15 @@ export class Admin {
    * The user's data can no longer be read when it returns, or within moments; `deletion` says
    * when all of it is deleted. A second call returns the deletion in progress.
    *
-   * @param user the user; empty: what belongs to no user of the app.
+   * @param user the user, or NO_USER: what belongs to no user of the app.
    */
-  async deleteUser(user: string, scope: UserScope, options?: CallOptions): Promise<Deletion> {
+  async deleteUser(user: User, scope: UserScope, options?: CallOptions): Promise<Deletion> {
     const { app, allApps = false } = scope;
     if (allApps === (app !== undefined)) throw new TypeError("name the user's app, or all of them with allApps: true");
     const target: MessageInitShape<typeof DeleteUserRequestSchema>["target"] =
       app === undefined
-        ? { case: "userOfAllApps", value: user }
-        : { case: "user", value: { appId: app, userId: user } };
+        ? { case: "userOfAllApps", value: userId(user) }
+        : { case: "user", value: { appId: app, userId: userId(user) } };
     return (await this.#service.deleteUser({ target }, callOptions(options))).deletion!;
   }
 

@@ -9,16 +9,19 @@ import { callOptions, type CallOptions } from "./options.js";
 import { pages } from "./pages.js";
 import { withEndingStreams } from "./streams.js";
 import { Session, type SessionNames } from "./session.js";
+import { INSPECT } from "./show.js";
 import { stored, type StoredThread } from "./stored.js";
 import { Transfers, type ExportOptions, type ImportedRecords, type ImportOptions } from "./transfer.js";
+import { userId, type User } from "./user.js";
+import { wrapClient, type ModelClient, type WrappedNames } from "./wrap.js";
 import type { Record } from "./gen/recollect/v1/transfer_service_pb.js";
 
 /** Which threads are listed. */
 export interface ThreadListOptions extends CallOptions {
   /** The app. Default: all threads of the tenant. */
   app?: string;
-  /** The user of the app; empty: threads without a user. Default: all users. */
-  user?: string;
+  /** The user of the app, or NO_USER: threads without a user. Default: all users. */
+  user?: User;
   /** Values that the threads' metadata must have: at most 16. */
   metadata?: NewJson;
   /** The number of threads in each answer of the server: 1 to 500. Default: 50. */
@@ -47,7 +50,7 @@ export class Threads {
       target =
         user === undefined
           ? { case: "app", value: { appId: app } }
-          : { case: "user", value: { appId: app, userId: user } };
+          : { case: "user", value: { appId: app, userId: userId(user) } };
     }
     return pages(async (pageToken) => {
       const page = await this.#service.listThreads(
@@ -73,9 +76,12 @@ export class BaseClient {
   readonly threads: Threads;
   /** What operators do: deleting users, and reading the audit log. */
   readonly admin: Admin;
+  readonly #address: string | undefined;
 
-  constructor(transport: Transport) {
+  /** @param address the server's URL, which {@link BaseClient.toString} shows. */
+  constructor(transport: Transport, address?: string) {
     this.transport = transport;
+    this.#address = address;
     this.threads = new Threads(transport);
     this.admin = new Admin(transport);
   }
@@ -88,6 +94,27 @@ export class BaseClient {
   /** The long-term memories of a user. */
   memories(user: UserNames): Memories {
     return new Memories(this.transport, user);
+  }
+
+  /**
+   * A copy of a client of the package `openai` or `@anthropic-ai/sdk` that remembers a conversation:
+   *
+   * ```ts
+   * const openai = recollect.wrap(new OpenAI(), { app: "support", user: "ada", session: "42" });
+   * await openai.responses.create({ model: "gpt-4o", input: "What is my dog called?" });
+   * ```
+   *
+   * Chat completions, responses and Anthropic's messages, also as streams and by way of helpers such
+   * as `messages.stream`, are sent with what memory knows about the newest input of the user, in one
+   * message before it. Messages that the request has itself are not repeated in it. When the answer
+   * is complete, the new input and the answer are stored: what follows the last answer in the request,
+   * so sending the whole history stores nothing twice. A failed or aborted answer is not stored, and
+   * neither is its input. If memory fails, the call goes on without it; see `onError` and
+   * `throwOnError`. Everything else of the client is as it was. A copy is made in no time: make one
+   * for each conversation.
+   */
+  wrap<C extends ModelClient>(client: C, { app, user, session, agentSession, ...options }: WrappedNames): C {
+    return wrapClient(client, this.session({ app, user, session, agentSession }), options);
   }
 
   /**
@@ -116,5 +143,15 @@ export class BaseClient {
    */
   service<S extends DescService>(service: S): Client<S> {
     return withEndingStreams(service, createClient(service, this.transport));
+  }
+
+  /** The client with its server, without the key. */
+  toString(): string {
+    return `Recollect(${this.#address ?? ""})`;
+  }
+
+  /** What Node.js prints. */
+  [INSPECT](): string {
+    return this.toString();
   }
 }

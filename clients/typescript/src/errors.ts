@@ -40,7 +40,7 @@ export class RecollectError extends Error {
   /** The error as Connect gives it, with all details. */
   override readonly cause: ConnectError;
 
-  constructor(cause: ConnectError, attempts = 1) {
+  constructor(cause: ConnectError, attempts = 1, call?: FailedCall) {
     const code = codeOf(cause);
     const info = cause.findDetails(ErrorInfoSchema)[0];
     const status = Code[code].replace(/([a-z])([A-Z])/g, "$1_$2").toUpperCase();
@@ -49,7 +49,7 @@ export class RecollectError extends Error {
       .findDetails(BadRequestSchema)
       .flatMap((details) => details.fieldViolations)
       .map(({ field, description }) => ({ field, description }));
-    super(readable(status, reason, cause.rawMessage, fields, attempts), { cause });
+    super(readable(status, reason, call ? advised(cause, code, reason, call) : cause.rawMessage, fields, attempts), { cause });
     this.cause = cause;
     this.code = code;
     this.status = status;
@@ -77,9 +77,56 @@ export class RecollectError extends Error {
   }
 
   /** The error for anything that a call threw. */
-  static from(thrown: unknown, attempts = 1): RecollectError {
+  static from(thrown: unknown, attempts = 1, call?: FailedCall): RecollectError {
     if (thrown instanceof RecollectError) return thrown;
-    return new RecollectError(ConnectError.from(thrown), attempts);
+    return new RecollectError(ConnectError.from(thrown), attempts, call);
+  }
+}
+
+/** What a call was, for the advice in its error. */
+export interface FailedCall {
+  /** The URL of the server. */
+  address: string;
+  /** The name of the method, such as `AppendMessages`. */
+  method: string;
+}
+
+/** The error of a call that is refused before it is sent, as the server would refuse it. */
+export function invalid(field: string, description: string): RecollectError {
+  const info = { desc: ErrorInfoSchema, value: { reason: "INVALID_FIELD", domain: "recollect.dev" } };
+  const request = { desc: BadRequestSchema, value: { fieldViolations: [{ field, description }] } };
+  return new RecollectError(new ConnectError(`${field}: ${description}`, Code.InvalidArgument, undefined, [info, request]));
+}
+
+/** What happened and what to do, which the server cannot say because it depends on this client. */
+function advised(cause: ConnectError, code: Code, reason: string, { address, method }: FailedCall): string {
+  const said = cause.rawMessage;
+  if (code === Code.Unauthenticated) return `${said.replace(/\.$/, "")}. Pass a key of this server as apiKey, or set RECOLLECT_API_KEY`;
+  if (reason) return said;
+  const advice = adviceFor(cause, code, address, method);
+  return advice === "" ? said : `${advice} (${said})`;
+}
+
+function adviceFor(cause: ConnectError, code: Code, address: string, method: string): string {
+  const failure = codesOf(cause);
+  if (failure.some((name) => NO_TLS.test(name))) {
+    return `The server at ${address} does not use TLS: use http:// in the address, or start it with a certificate`;
+  }
+  if (failure.some((name) => UNTRUSTED.test(name))) {
+    return `The certificate of ${address} is not trusted: pass its authority as tls: { ca }, or the name in it as tls: { serverName }`;
+  }
+  switch (code) {
+    case Code.Unavailable:
+      return (
+        `No Recollect server answers at ${address}: start one (\`recollect dev\`), or set address or RECOLLECT_ADDR. ` +
+        "A server with TLS needs an address with https://"
+      );
+    case Code.DeadlineExceeded:
+      return `${address} did not answer ${method} within the timeout of the call`;
+    case Code.Unimplemented:
+      return `The server at ${address} has no method ${method}: it is older than this client, or no Recollect server`;
+    default:
+      return "";
   }
 }
 
@@ -90,11 +137,19 @@ function codeOf(error: ConnectError): Code {
   return !ofServer && broken ? Code.Unavailable : error.code;
 }
 
+/** What Node.js calls a server that answers a TLS handshake in the clear. */
+const NO_TLS = /^(EPROTO|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG)$/;
+const UNTRUSTED = /^(CERT_|ERR_TLS_CERT_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT|UNABLE_TO_)/;
 const BROKEN = /^(ECONNRESET|ECONNREFUSED|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ERR_HTTP2_(STREAM|SESSION)_ERROR|ERR_HTTP2_INVALID_SESSION|ERR_HTTP2_GOAWAY_SESSION|ERR_STREAM_PREMATURE_CLOSE)$/;
 
 function isBroken(cause: unknown): boolean {
-  if (!(cause instanceof Error)) return false;
-  return ("code" in cause && typeof cause.code === "string" && BROKEN.test(cause.code)) || isBroken(cause.cause);
+  return codesOf(cause).some((code) => [BROKEN, NO_TLS, UNTRUSTED].some((codes) => codes.test(code)));
+}
+
+/** The codes of Node.js of an error and of its causes. */
+function codesOf(error: unknown): string[] {
+  if (!(error instanceof Error)) return [];
+  return [...("code" in error && typeof error.code === "string" ? [error.code] : []), ...codesOf(error.cause)];
 }
 
 function readable(status: string, reason: string, message: string, fields: FieldError[], attempts: number): string {

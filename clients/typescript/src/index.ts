@@ -15,6 +15,7 @@ import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-no
 import { BaseClient } from "./client.js";
 import { checkPlaintextKey, type CommonOptions } from "./options.js";
 import { reliable } from "./transport.js";
+import type { ModelClient, WrappedNames } from "./wrap.js";
 
 export * from "./shared.js";
 
@@ -48,6 +49,7 @@ export interface RecollectOptions extends CommonOptions {
 /** A client with one connection; share it. */
 export class Recollect extends BaseClient {
   readonly #connection: Http2SessionManager;
+  readonly #open: { isClosed: boolean };
 
   constructor(options: RecollectOptions = {}) {
     const address = options.address || process.env.RECOLLECT_ADDR || "127.0.0.1:50051";
@@ -61,12 +63,15 @@ export class Recollect extends BaseClient {
     checkPlaintextKey(baseUrl, common);
     const connection = new Http2SessionManager(baseUrl, { pingIntervalMs: 60_000 }, tlsOf(options.tls));
     const transport = createGrpcTransport({ baseUrl, sessionManager: connection, interceptors: options.interceptors });
-    super(reliable(transport, common));
+    const open = { isClosed: false };
+    super(reliable(transport, common, { address: baseUrl, isClosed: () => open.isClosed }), baseUrl);
     this.#connection = connection;
+    this.#open = open;
   }
 
-  /** Closes the connection. Calls in progress fail; a later call opens a new connection. */
+  /** Closes the connection. Calls in progress and later ones fail. */
   close(): void {
+    this.#open.isClosed = true;
     this.#connection.abort();
   }
 
@@ -74,6 +79,17 @@ export class Recollect extends BaseClient {
   [Symbol.dispose](): void {
     this.close();
   }
+}
+
+let shared: Recollect | undefined;
+
+/**
+ * {@link BaseClient.wrap} of `recollect`, by default of a client with all defaults: address and API
+ * key come from the environment. Its connection is shared, and lets the process end.
+ */
+export function wrap<C extends ModelClient>(client: C, options: WrappedNames & { recollect?: BaseClient }): C {
+  const { recollect = (shared ??= new Recollect()), ...names } = options;
+  return recollect.wrap(client, names);
 }
 
 function urlOf(address: string, tls: RecollectOptions["tls"]): string {

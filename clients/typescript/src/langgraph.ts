@@ -35,13 +35,20 @@ import {
   type CheckpointWrite,
 } from "./gen/recollect/v1/checkpoint_pb.js";
 import { CheckpointService } from "./gen/recollect/v1/checkpoint_service_pb.js";
+import { RecollectError } from "./errors.js";
 import type { UserNames } from "./memories.js";
 import { pages } from "./pages.js";
+import { userId } from "./user.js";
 
 const THREAD = "thread:";
 /** Bytes of values in one request; the transport takes 4 MiB. */
 const LARGEST_REQUEST = 3_500_000;
 const MOST_ENTRIES = 1_000;
+/**
+ * Milliseconds between attempts to store writes in a thread that does not exist: LangGraph stores the
+ * first checkpoint, which creates it, and the first writes at the same time.
+ */
+const FIRST_CHECKPOINT_WAITS = [20, 50, 100, 200, 500, 1_000, 2_000];
 
 /**
  * A checkpointer whose checkpoints belong to the conversations of one user: a thread of LangGraph
@@ -52,10 +59,10 @@ export class RecollectSaver extends BaseCheckpointSaver {
   readonly #service: Client<typeof CheckpointService>;
   readonly #user: { appId: string; userId: string };
 
-  constructor(client: BaseClient, { app, user = "" }: UserNames, serde?: SerializerProtocol) {
+  constructor(client: BaseClient, { app, user }: UserNames, serde?: SerializerProtocol) {
     super(serde);
     this.#service = client.service(CheckpointService);
-    this.#user = { appId: app, userId: user };
+    this.#user = { appId: app, userId: userId(user) };
   }
 
   /** The version that follows. Its fraction is random and keeps the versions of branches apart. */
@@ -143,7 +150,7 @@ export class RecollectSaver extends BaseCheckpointSaver {
     const replace = writes.every(([channel]) => channel in WRITES_IDX_MAP);
     const place = { ...this.#place(config), checkpointId: getCheckpointId(config), replace };
     for (const batch of batches(CheckpointWriteSchema, [...made.values()])) {
-      if (batch.length > 0) await this.#service.putCheckpointWrites({ ...place, writes: batch });
+      if (batch.length > 0) await afterFirst(() => this.#service.putCheckpointWrites({ ...place, writes: batch }));
     }
   }
 
@@ -216,4 +223,17 @@ function* batches<T extends DescMessage>(schema: T, entries: MessageShape<T>[]):
     bytes += size;
   }
   yield batch;
+}
+
+/** Makes a call again while its thread does not exist. */
+async function afterFirst<T>(call: () => Promise<T>): Promise<T> {
+  for (const wait of FIRST_CHECKPOINT_WAITS) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof RecollectError && error.reason === "THREAD_NOT_FOUND")) throw error;
+      await new Promise((resume) => setTimeout(resume, wait));
+    }
+  }
+  return call();
 }

@@ -9,13 +9,14 @@ import { jsonText, type NewJson } from "./json.js";
 import { callOptions, type CallOptions } from "./options.js";
 import { pages } from "./pages.js";
 import { stored, withMemory, type MatchedMemory, type Remembered, type StoredMemory } from "./stored.js";
+import { userId, type User } from "./user.js";
 
 /** A user of an app. */
 export interface UserNames {
   /** The bot, flow or workflow: 1 to 128 characters. */
   app: string;
-  /** The person: at most 256 characters. Default: what belongs to no user. */
-  user?: string;
+  /** The person: 1 to 256 characters; or NO_USER for what belongs to none. */
+  user: User;
 }
 
 /** The fields of a message of the contract, with metadata as an object or as JSON text. */
@@ -86,11 +87,11 @@ export interface MemoryListOptions extends CallOptions {
 
 /** The long-term memories of one user: facts and preferences that outlive a conversation. */
 export class Memories {
-  readonly #user: { appId: string; userId?: string };
+  readonly #user: { appId: string; userId: string };
   readonly #service: Client<typeof MemoryService>;
 
   constructor(transport: Transport, { app, user }: UserNames) {
-    this.#user = { appId: app, userId: user };
+    this.#user = { appId: app, userId: userId(user) };
     this.#service = createClient(MemoryService, transport);
   }
 

@@ -11,6 +11,7 @@ import {
   type Part,
 } from "./gen/recollect/v1/message_pb.js";
 import type { AppendMessagesRequestSchema } from "./gen/recollect/v1/message_service_pb.js";
+import { invalid } from "./errors.js";
 import { FORMATS, type MessageFormat, type ProviderMessage } from "./formats.js";
 import { jsonText, type NewJson } from "./json.js";
 
@@ -88,14 +89,17 @@ export function messageFilter(filter: MessageFilter | undefined): MessageInitSha
   };
 }
 
-/** The messages of an append. */
+/** The messages of an append. It throws if one of them is empty. */
 export function messagesOf(given: Appendable): MessageInput[] {
-  if (isList(given)) return given.map((message) => ("$typeName" in message ? message : input(message)));
-  if ("role" in given) return [input(given)];
+  if (isList(given)) {
+    return given.map((message, place) => ("$typeName" in message ? message : input(message, `messages[${place}].content`)));
+  }
+  if (typeof given !== "object" || given === null) throw invalid("messages", "must be an object, such as { user: question, assistant: answer }");
+  if ("role" in given) return [input(given, "content")];
   const { user, assistant } = given;
   const turn: MessageInput[] = [];
-  if (user !== undefined) turn.push(input({ role: "user", content: user }));
-  if (assistant !== undefined) turn.push(input({ role: "assistant", content: assistant }));
+  if (user !== undefined) turn.push(input({ role: "user", content: user }, "user"));
+  if (assistant !== undefined) turn.push(input({ role: "assistant", content: assistant }, "assistant"));
   return turn;
 }
 
@@ -103,7 +107,11 @@ function isList(given: Appendable): given is readonly (NewMessage | MessageInput
   return Array.isArray(given);
 }
 
-function input(message: NewMessage): MessageInput {
+/** @param field what an error calls the content. */
+function input(message: NewMessage, field: string): MessageInput {
+  const { content } = message;
+  if (typeof content !== "string" && !Array.isArray(content)) throw invalid(field, "must be a text or a list of parts");
+  if (content.length === 0) throw invalid(field, "is empty");
   return create(MessageInputSchema, {
     role: ROLES[message.role],
     name: message.name,

@@ -40,6 +40,7 @@ import {
 import { dataUrl } from "./base64.js";
 import { callOptions, type CallOptions } from "./options.js";
 import { pages } from "./pages.js";
+import { INSPECT, shown } from "./show.js";
 import {
   stored,
   withData,
@@ -51,13 +52,14 @@ import {
   type StoredEvent,
   type StoredMessage,
 } from "./stored.js";
+import { userId, type User } from "./user.js";
 
 /** Your own names for a conversation. */
 export interface SessionNames {
   /** The bot, flow or workflow: 1 to 128 characters. */
   app: string;
-  /** The person: at most 256 characters. Default: the conversation has no user. */
-  user?: string;
+  /** The person: 1 to 256 characters; or NO_USER, if the conversation belongs to none. */
+  user: User;
   /** The key of the conversation, such as `42`: 1 to 512 characters. */
   session?: string;
   /** The key that an agent supplies, used if `session` is missing. */
@@ -240,7 +242,7 @@ export class Session {
       this.ref = create(ThreadRefSchema, { thread: { case: "threadId", value: named.threadId } });
     } else {
       const { app, user, session, agentSession } = named;
-      const names = { appId: app, userId: user, sessionKey: session, agentSessionKey: agentSession };
+      const names = { appId: app, userId: userId(user), sessionKey: session, agentSessionKey: agentSession };
       this.ref = create(ThreadRefSchema, { thread: { case: "session", value: names } });
       this.#memories = new Memories(transport, { app, user });
     }
@@ -501,6 +503,16 @@ export class Session {
   /** Deletes the thread with everything in it. False if it does not exist. */
   async delete(options?: CallOptions): Promise<boolean> {
     return (await this.#threads.deleteThread({ thread: this.ref }, callOptions(options))).deleted;
+  }
+
+  /** The session with its names. */
+  toString(): string {
+    return `Session(${shown(this.named)})`;
+  }
+
+  /** What Node.js prints. */
+  [INSPECT](): string {
+    return this.toString();
   }
 
   /** Whether a call failed because the session has no thread yet. */

@@ -63,3 +63,5 @@ export type {
   StoredThread,
 } from "./stored.js";
 export { reliable } from "./transport.js";
+export { NO_USER, type NoUser, type User } from "./user.js";
+export type { ModelClient, WrapOptions, WrappedNames } from "./wrap.js";

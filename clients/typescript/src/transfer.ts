@@ -11,13 +11,14 @@ import {
 } from "./gen/recollect/v1/transfer_service_pb.js";
 import { callOptions, type CallOptions } from "./options.js";
 import { withEndingStreams } from "./streams.js";
+import { userId, type User } from "./user.js";
 
 /** What is exported. Default: all data of the tenant. */
 export interface ExportOptions extends CallOptions {
   /** The app. */
   app?: string;
-  /** The user of the app; empty: the data that belongs to none. Default: all users. */
-  user?: string;
+  /** The user of the app, or NO_USER: the data that belongs to none. Default: all users. */
+  user?: User;
   /** The thread, without memories and documents. */
   threadId?: string;
   /** Continues an export that ended early, after this thread. */
@@ -93,5 +94,5 @@ function target({ app, user, threadId }: ExportOptions): MessageInitShape<typeof
     return undefined;
   }
   if (user === undefined) return { target: { case: "app", value: { appId: app } } };
-  return { target: { case: "user", value: { appId: app, userId: user } } };
+  return { target: { case: "user", value: { appId: app, userId: userId(user) } } };
 }

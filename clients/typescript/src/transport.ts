@@ -11,9 +11,17 @@ import {
 } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { Code, type Transport } from "@connectrpc/connect";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { RecollectError } from "./errors.js";
 import type { CommonOptions, RetryOptions } from "./options.js";
+
+/** The server of a transport, for the advice in errors. */
+export interface Server {
+  /** Its URL. */
+  address?: string;
+  /** Whether the client is closed; calls then fail. */
+  isClosed?: () => boolean;
+}
 
 /** Fields that name a state. */
 const PRECONDITIONS = new Set(["precondition", "expected_head"]);
@@ -22,7 +30,8 @@ const PRECONDITIONS = new Set(["precondition", "expected_head"]);
  * A transport with the API key, deadlines, request ids, retries and typed errors. All
  * clients use it, those of the generated services too.
  */
-export function reliable(inner: Transport, options: CommonOptions): Transport {
+export function reliable(inner: Transport, options: CommonOptions, server: Server = {}): Transport {
+  const { address, isClosed } = server;
   const defaultTimeoutMs = options.timeoutMs ?? 30_000;
 
   async function authorized(init: HeadersInit | undefined): Promise<Headers> {
@@ -30,6 +39,14 @@ export function reliable(inner: Transport, options: CommonOptions): Transport {
     const key = typeof options.apiKey === "function" ? await options.apiKey() : options.apiKey;
     if (key && !headers.has("authorization")) headers.set("authorization", `Bearer ${key}`);
     return headers;
+  }
+
+  function failureOf(thrown: unknown, attempts: number, { name }: DescMethodUnary | DescMethodStreaming): RecollectError {
+    return RecollectError.from(thrown, attempts, address === undefined ? undefined : { address, method: name });
+  }
+
+  function checkOpen(): void {
+    if (isClosed?.()) throw new ConnectError("this client is closed: use another one, or close it later", Code.FailedPrecondition);
   }
 
   return {
@@ -40,10 +57,11 @@ export function reliable(inner: Transport, options: CommonOptions): Transport {
       for (let attempt = 1; ; attempt++) {
         const remaining = deadline === Infinity ? 0 : Math.max(1, deadline - Date.now());
         try {
+          checkOpen();
           const headers = await authorized(header);
           return await inner.unary(method, signal, remaining, headers, message, contextValues);
         } catch (thrown) {
-          const error = RecollectError.from(thrown, attempt);
+          const error = failureOf(thrown, attempt, method);
           const delay = retryDelay(error, method, message, attempt, options.retry);
           if (delay === undefined || Date.now() + delay >= deadline || signal?.aborted) throw error;
           await sleep(delay, signal, error);
@@ -53,12 +71,14 @@ export function reliable(inner: Transport, options: CommonOptions): Transport {
 
     async stream(method, signal, timeoutMs, header, input, contextValues) {
       // The default deadline is for calls with one answer; a stream may last.
+      const typed = (thrown: unknown) => failureOf(thrown, 1, method);
       try {
+        checkOpen();
         const headers = await authorized(header);
         const response = await inner.stream(method, signal, timeoutMs, headers, input, contextValues);
-        return { ...response, message: withTypedErrors(response.message) };
+        return { ...response, message: withTypedErrors(response.message, typed) };
       } catch (thrown) {
-        throw RecollectError.from(thrown);
+        throw typed(thrown);
       }
     },
   };
@@ -135,11 +155,11 @@ function sleep(milliseconds: number, signal: AbortSignal | undefined, error: Rec
   });
 }
 
-async function* withTypedErrors<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
+async function* withTypedErrors<T>(messages: AsyncIterable<T>, typed: (thrown: unknown) => RecollectError): AsyncGenerator<T> {
   try {
     yield* messages;
   } catch (thrown) {
-    throw RecollectError.from(thrown);
+    throw typed(thrown);
   }
 }
 

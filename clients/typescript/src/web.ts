@@ -30,6 +30,6 @@ export class Recollect extends BaseClient {
     const { address, fetch, interceptors } = options;
     const baseUrl = address.replace(/\/+$/, "");
     checkPlaintextKey(baseUrl, options);
-    super(reliable(createConnectTransport({ baseUrl, fetch, interceptors, useBinaryFormat: false }), options));
+    super(reliable(createConnectTransport({ baseUrl, fetch, interceptors, useBinaryFormat: false }), options, { address: baseUrl }), baseUrl);
   }
 }

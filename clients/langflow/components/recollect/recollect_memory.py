@@ -7,6 +7,7 @@ from typing import Any
 from lfx.base.memory.model import LCChatMemoryComponent
 from lfx.field_typing.constants import Memory
 from lfx.inputs.inputs import IntInput, MessageTextInput, SecretStrInput, StrInput
+from recollect import NO_USER
 from recollect.langchain import RecollectChatMessageHistory, shared_client
 
 
@@ -99,7 +100,7 @@ class RecollectChatMemory(LCChatMemoryComponent):
         return SessionHistory(
             session,
             app=app,
-            user=self.user or "",
+            user=self.user or NO_USER,
             client=shared_client(self.address, self.api_key or None),
             max_messages=self.max_messages or None,
             max_tokens=self.max_tokens or None,

@@ -76,7 +76,8 @@ export class RecollectChatHistory extends BaseChatHistory {
 	/** Has the server observe the conversation: the mode of a single request does not. */
 	async #observe(): Promise<void> {
 		if (this.#prepared) return;
-		const { app: appId, user: userId, session: sessionKey } = this.#names;
+		const { app: appId, user, session: sessionKey } = this.#names;
+		const userId = typeof user === 'string' ? user : '';
 		const { observerTokens, reflectorTokens } = this.#settings;
 		const policy = { mode: MemoryMode.OBSERVATIONAL, observerTokens, reflectorTokens };
 		const threads = this.#client.service(ThreadService);

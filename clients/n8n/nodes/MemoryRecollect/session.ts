@@ -1,4 +1,4 @@
-import type { SessionNames } from '@recollect/client';
+import { NO_USER, type SessionNames } from '@recollect/client';
 import { NodeOperationError, type ISupplyDataFunctions } from 'n8n-workflow';
 
 /**
@@ -17,7 +17,7 @@ export function sessionOf(context: ISupplyDataFunctions, itemIndex: number): Ses
 			: "Give the parameter 'Key' a text or an expression that is not empty.";
 		throw new NodeOperationError(context.getNode(), message, { description, itemIndex });
 	}
-	return { app, user, session: `thread:${id}` };
+	return { app, user: user === '' ? NO_USER : user, session: `thread:${id}` };
 }
 
 /** The session id of the item, or else of the workflow's Chat Trigger. */

@@ -16,16 +16,20 @@ from recollect._async.app import AsyncApp
 from recollect._async.client import AsyncRecollect
 from recollect._async.session import AsyncSession
 from recollect._async.user import AsyncUser
+from recollect._client_memory import ClientMemory
 from recollect._render import render
 from recollect._requests import event, message
 from recollect._retry import Retry
+from recollect._server import Server, server
 from recollect._sync.admin import Admin
 from recollect._sync.app import App
 from recollect._sync.client import Recollect
 from recollect._sync.session import Session
 from recollect._sync.user import User
+from recollect._wrap import memory_of, wrap
 from recollect.errors import RecollectError
 from recollect.types import (
+    NO_USER,
     UNCHANGED,
     Context,
     Filter,
@@ -39,6 +43,7 @@ from recollect.types import (
 __version__ = metadata.version("recollect-client")
 
 __all__ = [
+    "NO_USER",
     "UNCHANGED",
     "Admin",
     "App",
@@ -47,6 +52,7 @@ __all__ = [
     "AsyncRecollect",
     "AsyncSession",
     "AsyncUser",
+    "ClientMemory",
     "Context",
     "Filter",
     "History",
@@ -56,10 +62,14 @@ __all__ = [
     "Recollect",
     "RecollectError",
     "Retry",
+    "Server",
     "Session",
     "User",
     "WorkingMemory",
     "event",
+    "memory_of",
     "message",
     "render",
+    "server",
+    "wrap",
 ]

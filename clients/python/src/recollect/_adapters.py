@@ -12,6 +12,7 @@ from recollect import types, v1
 from recollect._async.client import AsyncRecollect
 from recollect._connect import AsyncChannels, Channels
 from recollect._sync.client import Recollect
+from recollect.errors import invalid
 
 _LONGEST = 12 * 1024
 """Bytes of JSON that are kept beside a message; its metadata has at most 16 KiB."""
@@ -30,7 +31,7 @@ def session_key(session_id: str) -> str:
     the prefix gets it too, so that no two session ids have the same key.
     """
     if not session_id:
-        raise ValueError("session_id is empty: without one, all sessions would be the same")
+        raise invalid("session_id", "is empty: without one, all sessions would be the same")
     special = session_id == "global" or session_id.startswith(("user:", "agent_memory:", _PREFIX))
     return _PREFIX + session_id if special else session_id
 
@@ -45,10 +46,20 @@ def keep_exact(
     """
     proto = v1.Message(role=stored.role, name=stored.name, parts=stored.parts)
     if restore(proto) != original:
-        text = json.dumps(_without(original, _Parts(proto)), ensure_ascii=False)
-        if len(json.dumps(text)) <= _LONGEST:
-            add_metadata(stored, name, text)
+        keep(stored, name, original)
     return stored
+
+
+def keep(stored: v1.MessageInput, name: str, original: Any) -> bool:
+    """Adds the original to the message's metadata, without long texts and files that the message
+    has. False: it is too large."""
+    text = json.dumps(
+        _without(original, _Parts(v1.Message(parts=stored.parts))), ensure_ascii=False
+    )
+    fits = len(json.dumps(text)) <= _LONGEST
+    if fits:
+        add_metadata(stored, name, text)
+    return fits
 
 
 def add_metadata(stored: v1.MessageInput, name: str, value: str) -> None:
@@ -182,6 +193,12 @@ def _with(value: Any, parts: _Parts) -> Any:
     if isinstance(value, list):
         return [_with(inner, parts) for inner in value]
     return value
+
+
+def quoted(values: dict[str, str]) -> str:
+    """A line of JSON that closes no tag."""
+    line = json.dumps(values, ensure_ascii=False)
+    return line.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def content_of(file: v1.FileRef) -> str:

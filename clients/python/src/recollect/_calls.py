@@ -16,7 +16,7 @@ import grpc.aio
 
 from recollect._contract import METHODS
 from recollect._retry import Retry
-from recollect.errors import RecollectError, from_call
+from recollect.errors import PreconditionError, RecollectError, from_call, invalid
 
 _LOG = logging.getLogger("recollect")
 
@@ -26,6 +26,7 @@ class CallSettings:
     """What applies to all calls of a client."""
 
     target: str
+    tls: bool
     api_key: str = field(repr=False)
     timeout: float | None
     retry: Retry
@@ -47,7 +48,7 @@ class Attempts:
         self._method = METHODS.get(path)
         self._number = 1
         self._last: RecollectError | None = None
-        timeout = settings.timeout if timeout is None else timeout
+        timeout = settings.timeout if timeout is None else seconds("timeout", timeout)
         self._end = None if timeout is None else time.monotonic() + timeout
         if self._method is not None and self._method.takes_request_id and not request.request_id:
             # The caller's request stays as it is: it may be sent again as a new one.
@@ -63,7 +64,7 @@ class Attempts:
 
     def pause(self, failed: Any) -> float:
         """The seconds to wait before the next attempt; raises if there is none."""
-        error = from_call(failed, target=self._settings.target, method=self._path)
+        error = call_error(failed, self._settings, self._path)
         retry = self._settings.retry
         if self._number >= retry.attempts or not self._may_repeat(error, failed):
             self._give_up(error, failed)
@@ -99,6 +100,31 @@ class Attempts:
         raise error from failed
 
 
+def seconds(argument: str, value: float | None) -> float | None:
+    """A time limit: seconds above 0, or None."""
+    if value is None:
+        return None
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise invalid(argument, f"takes seconds, not {type(value).__name__}")
+    if value <= 0:
+        raise invalid(argument, "must be above 0")
+    return value
+
+
+class Open:
+    """Whether a connection may be used."""
+
+    closed = False
+
+    def check(self) -> None:
+        if self.closed:
+            raise PreconditionError(
+                "this client is closed: make a new one, or make the calls before close() or the "
+                "end of its `with`",
+                code="FAILED_PRECONDITION",
+            )
+
+
 class _Details(NamedTuple):
     method: str
     timeout: float | None
@@ -119,16 +145,19 @@ class SyncInterceptor(
 ):
     """For channels of `grpc`."""
 
-    def __init__(self, settings: CallSettings):
+    def __init__(self, settings: CallSettings, open: Open):
         self._settings = settings
+        self._open = open
         self._pid = os.getpid()
 
     def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
         if os.getpid() != self._pid:
-            raise RuntimeError(
-                "This Recollect client was made before the process forked, and gRPC does not "
-                "work across a fork: make one client in each process, after the fork."
+            raise PreconditionError(
+                "this client was made before the process forked, and gRPC does not work across a "
+                "fork: make one client in each process, after the fork",
+                code="FAILED_PRECONDITION",
             )
+        self._open.check()
         attempts = Attempts(self._settings, details.method, details.timeout, request)
         while True:
             call = continuation(self._changed(details, attempts.timeout()), attempts.request)
@@ -136,13 +165,16 @@ class SyncInterceptor(
             if error is None:
                 return call
             if not isinstance(error, grpc.RpcError):
+                self._open.check()
                 raise error
             time.sleep(attempts.pause(error))
 
     def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
+        self._open.check()
         return continuation(self._changed(details, details.timeout), request)
 
     def intercept_stream_stream(self, continuation: Any, details: Any, requests: Any) -> Any:
+        self._open.check()
         return continuation(self._changed(details, details.timeout), requests)
 
     def _changed(self, details: Any, timeout: float | None) -> _ClientCallDetails:
@@ -157,8 +189,9 @@ class SyncInterceptor(
 
 
 class _AsyncInterceptor:
-    def __init__(self, settings: CallSettings):
+    def __init__(self, settings: CallSettings, open: Open):
         self._settings = settings
+        self._open = open
 
     def _changed(self, details: Any, timeout: float | None) -> grpc.aio.ClientCallDetails:
         return grpc.aio.ClientCallDetails(
@@ -176,6 +209,7 @@ class _AsyncUnary(_AsyncInterceptor, grpc.aio.UnaryUnaryClientInterceptor):
         path = path.decode() if isinstance(path, bytes) else path
         attempts = Attempts(self._settings, path, details.timeout, request)
         while True:
+            self._open.check()
             changed = self._changed(details, attempts.timeout())
             try:
                 call = await continuation(changed, attempts.request)
@@ -188,19 +222,22 @@ class _AsyncUnary(_AsyncInterceptor, grpc.aio.UnaryUnaryClientInterceptor):
 
 class _AsyncUnaryStream(_AsyncInterceptor, grpc.aio.UnaryStreamClientInterceptor):
     async def intercept_unary_stream(self, continuation: Any, details: Any, request: Any) -> Any:
+        self._open.check()
         return await continuation(self._changed(details, details.timeout), request)
 
 
 class _AsyncStreamStream(_AsyncInterceptor, grpc.aio.StreamStreamClientInterceptor):
     async def intercept_stream_stream(self, continuation: Any, details: Any, requests: Any) -> Any:
+        self._open.check()
         return await continuation(self._changed(details, details.timeout), requests)
 
 
-def async_interceptors(settings: CallSettings) -> Sequence[grpc.aio.ClientInterceptor]:
+def async_interceptors(settings: CallSettings, open: Open) -> Sequence[grpc.aio.ClientInterceptor]:
     """For channels of `grpc.aio`."""
-    return [_AsyncUnary(settings), _AsyncUnaryStream(settings), _AsyncStreamStream(settings)]
+    kinds = (_AsyncUnary, _AsyncUnaryStream, _AsyncStreamStream)
+    return [kind(settings, open) for kind in kinds]
 
 
-def stream_error(failed: Any, settings: CallSettings, path: str) -> RecollectError:
-    """The exception for a stream that has failed."""
-    return from_call(failed, target=settings.target, method=path)
+def call_error(failed: Any, settings: CallSettings, path: str) -> RecollectError:
+    """The exception for a call, or a stream, that has failed."""
+    return from_call(failed, target=settings.target, method=path, tls=settings.tls)

@@ -27,6 +27,9 @@ _LARGEST_REQUEST = 3_500_000
 _LONGEST_INLINE = 256
 """Characters of a text that is stored in the checkpoint itself."""
 _MOST_WRITES = 1_000
+FIRST_CHECKPOINT_WAITS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+"""Seconds between attempts to store writes in a thread that does not exist: LangGraph stores the
+first checkpoint, which creates it, and the first writes at the same time."""
 
 
 class Codec:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from string import Formatter
 
 from recollect import types
+from recollect.errors import invalid
 
 
 def render(
@@ -19,7 +20,10 @@ def render(
         template: the text of one message, with the fields `{role}`, `{name}` (of the speaker, or
             else the role), `{text}`, `{seq}` and `{create_time}`. `{{` and `}}` are braces.
     """
-    pieces = list(Formatter().parse(template))
+    try:
+        pieces = list(Formatter().parse(template))
+    except ValueError as error:
+        raise invalid("template", f"is not well-formed: {error}") from error
     made = []
     for given in messages:
         message = given.message if isinstance(given, types.Recalled) else given
@@ -37,7 +41,7 @@ def render(
                 continue
             if field not in values or format or conversion:
                 names = ", ".join(values)
-                raise ValueError(f"the template has {{{field}}}; a field is one of: {names}")
+                raise invalid("template", f"has {{{field}}}; a field is one of: {names}")
             texts.append(values[field])
         made.append("".join(texts))
     return made

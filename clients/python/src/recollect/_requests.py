@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from google.protobuf.descriptor import EnumDescriptor
 from google.protobuf.duration_pb2 import Duration as ProtoDuration
@@ -15,6 +15,9 @@ from google.protobuf.message import Message as ProtoMessage
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from recollect import types, v1
+from recollect._arguments import make, named, problem, spoken, user_id
+from recollect._arguments import text as checked
+from recollect.errors import InvalidArgumentError, invalid
 
 EMPTY = Empty()
 M = TypeVar("M", bound=ProtoMessage)
@@ -35,8 +38,10 @@ def prefix(enum: EnumDescriptor) -> str:
 
 def enum_number(enum: EnumDescriptor, name: str) -> int:
     """The number of a value by its short name, such as `window`."""
-    value = enum.values_by_name.get(prefix(enum) + name.upper().replace("-", "_"))
-    if value is None:
+    value = None
+    if isinstance(name, str):
+        value = enum.values_by_name.get(prefix(enum) + name.upper().replace("-", "_"))
+    if value is None or value.number == 0:
         names = ", ".join(enum_name(enum, of.number) for of in enum.values[1:])
         raise ValueError(f"{name!r} is none of: {names}")
     return value.number
@@ -51,14 +56,18 @@ def enum_name(enum: EnumDescriptor, number: int) -> str:
 
 
 def timestamp(value: datetime) -> Timestamp:
+    if not isinstance(value, datetime):
+        raise ValueError(f"takes datetime, not {type(value).__name__}")
     if value.tzinfo is None:
-        raise ValueError(f"a time needs a time zone, such as timezone.utc: {value!r}")
+        raise ValueError(f"needs a time zone, such as timezone.utc: {value!r}")
     stamp = Timestamp()
     stamp.FromDatetime(value)
     return stamp
 
 
 def duration(value: types.Duration) -> ProtoDuration:
+    if not isinstance(value, (timedelta, int, float)):
+        raise ValueError(f"takes timedelta or seconds, not {type(value).__name__}")
     made = ProtoDuration()
     made.FromTimedelta(value if isinstance(value, timedelta) else timedelta(seconds=value))
     return made
@@ -71,18 +80,19 @@ def json_text(name: str, value: Any) -> str:
     value = dict(value) if isinstance(value, Mapping) else value
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except ValueError as error:
-        if "float" not in str(error):
-            raise
-        raise ValueError(
-            f"{name} contains NaN or Infinity, and JSON has no such numbers: use None or a text"
-        ) from None
+    except (TypeError, ValueError) as error:
+        description = str(error)
+        if "float" in description:
+            description = (
+                "contains NaN or Infinity, and JSON has no such numbers: use None or a text"
+            )
+        raise invalid(name, description) from error
 
 
 def precondition(etag: str, *, absent: bool = False) -> v1.Precondition | None:
     """What an object must be for a call to change it. None: anything."""
     if etag and absent:
-        raise ValueError("etag and absent=True contradict each other")
+        raise invalid("etag", "contradicts absent=True")
     if absent:
         return v1.Precondition(absent=EMPTY)
     return v1.Precondition(etag=etag) if etag else None
@@ -98,6 +108,21 @@ def freshness(
     return fill(v1.Freshness(), values)
 
 
+def session_ref(
+    app: str, user: str | types.NoUser, session: str, agent_session: str
+) -> v1.SessionRef:
+    return v1.SessionRef(
+        app_id=checked("app", app),
+        user_id=user_id(user),
+        session_key=checked("session", session),
+        agent_session_key=checked("agent_session", agent_session),
+    )
+
+
+def user_ref(app: str, user: str | types.NoUser) -> v1.UserRef:
+    return v1.UserRef(app_id=checked("app", app), user_id=user_id(user))
+
+
 def passed(**arguments: Any) -> dict[str, Any]:
     """The arguments that are to change a value: all but UNCHANGED."""
     return {name: value for name, value in arguments.items() if value is not types.UNCHANGED}
@@ -111,22 +136,34 @@ def mask(changes: Mapping[str, Any]) -> FieldMask | None:
 def fill(message: M, values: Mapping[str, Any]) -> M:
     """Sets fields of a message by their names. None leaves a field unset."""
     fields = message.DESCRIPTOR.fields_by_name
+    if not isinstance(values, Mapping):
+        argument = message.DESCRIPTOR.name.removeprefix("Memory").removeprefix("Message").lower()
+        raise invalid(argument, f"takes a dict, not {type(values).__name__}")
     for name, value in values.items():
         field = fields.get(name)
         if field is None:
             known = ", ".join(sorted(fields))
-            raise TypeError(f"{message.DESCRIPTOR.name} has no field {name!r}; it has {known}")
+            raise invalid(str(name), f"is no field of {message.DESCRIPTOR.name}, which has {known}")
         if value is None:
             continue
-        if field.is_repeated:
-            if isinstance(value, str):
-                raise TypeError(f"{name} takes a list, not a string")
-            getattr(message, name).extend(_value(field, item) for item in value)
-        elif field.message_type is not None:
-            getattr(message, name).CopyFrom(_value(field, value))
-        else:
-            setattr(message, name, _value(field, value))
+        try:
+            _set(message, field, value)
+        except InvalidArgumentError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise invalid(name, problem(field, value, error)) from error
     return message
+
+
+def _set(message: ProtoMessage, field: Any, value: Any) -> None:
+    if field.is_repeated:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        getattr(message, field.name).extend(_value(field, item) for item in value)
+    elif field.message_type is not None:
+        getattr(message, field.name).CopyFrom(_value(field, value))
+    else:
+        setattr(message, field.name, _value(field, value))
 
 
 def _value(field: Any, value: Any) -> Any:
@@ -141,7 +178,7 @@ def _value(field: Any, value: Any) -> Any:
         return timestamp(value)
     if kind == "google.protobuf.Duration":
         return duration(value)
-    raise TypeError(f"{field.name} takes a {kind}")
+    raise TypeError
 
 
 def policy(values: types.Policy | v1.MemoryPolicy | None) -> v1.MemoryPolicy | None:
@@ -164,7 +201,9 @@ def memory_filter(values: types.MemoryFilter | None) -> v1.MemoryFilter | None:
 
 
 def search_method(name: types.Method | None) -> Any:
-    return name and enum_number(v1.SearchMethod.DESCRIPTOR, name)
+    if name is None:
+        return None
+    return named("method", lambda of: enum_number(v1.SearchMethod.DESCRIPTOR, of), name)
 
 
 def list_threads(
@@ -173,14 +212,16 @@ def list_threads(
     order_by: str,
     page_size: int,
 ) -> v1.ListThreadsRequest:
-    request = v1.ListThreadsRequest(target=target, page_size=page_size, order_by=order_by)
+    request = make(v1.ListThreadsRequest, target=target, page_size=page_size, order_by=order_by)
     return fill(request, {"metadata": metadata})
 
 
 def list_memories(
     target: v1.Target, filter: types.MemoryFilter | None, page_size: int
 ) -> v1.ListMemoriesRequest:
-    return v1.ListMemoriesRequest(target=target, filter=memory_filter(filter), page_size=page_size)
+    return make(
+        v1.ListMemoriesRequest, target=target, filter=memory_filter(filter), page_size=page_size
+    )
 
 
 def search_memories(
@@ -193,7 +234,8 @@ def search_memories(
     at_least_as_fresh: str,
     max_wait: types.Duration | None,
 ) -> v1.SearchMemoriesRequest:
-    return v1.SearchMemoriesRequest(
+    return make(
+        v1.SearchMemoriesRequest,
         target=target,
         query=query,
         top_k=top_k,
@@ -212,7 +254,8 @@ def recall(
     filter: types.Filter | None,
     method: types.Method | None,
 ) -> v1.RecallRequest:
-    request = v1.RecallRequest(
+    request = make(
+        v1.RecallRequest,
         target=target,
         query=query,
         policy=policy({"top_k": top_k}),
@@ -224,7 +267,7 @@ def recall(
 
 def format_number(name: types.Format) -> v1.ProviderFormat.ValueType:
     if name not in FORMATS:
-        raise ValueError(f"format {name!r} is none of: {', '.join(FORMATS)}")
+        raise invalid("format", f"{name!r} is none of: {', '.join(FORMATS)}")
     return FORMATS[name]
 
 
@@ -232,6 +275,8 @@ def formats(given: types.Format | Sequence[types.Format] | None) -> list[types.F
     """The formats to render, as a list."""
     if given is None:
         return []
+    if not isinstance(given, Iterable):
+        raise invalid("format", f"takes a name or a list of names, not {type(given).__name__}")
     names: list[types.Format] = [given] if isinstance(given, str) else list(given)
     for name in names:
         format_number(name)
@@ -266,37 +311,49 @@ def message(
         parent: the id of the message to follow; an earlier one starts a new branch, and the
             empty string a new root. Default: the message before it, or the thread's head.
     """
-    content = [v1.Part(text=text)] if text is not None else []
-    made = v1.MessageInput(
-        role=v1.Role.Value(f"ROLE_{role.upper()}"),
+    content = [v1.Part(text=checked("text", text))] if text is not None else []
+    made = make(
+        v1.MessageInput,
+        role=cast(Any, named("role", lambda of: enum_number(v1.Role.DESCRIPTOR, of), role)),
         parts=[*content, *parts],
         name=name,
         metadata=json_text("metadata", metadata) if metadata is not None else "",
         external_id=external_id,
-        create_time=timestamp(created_at) if created_at is not None else None,
+        create_time=None if created_at is None else named("created_at", timestamp, created_at),
         message_id=message_id,
     )
     if parent:
-        made.parent_message_id = parent
+        made.parent_message_id = checked("parent", parent)
     elif parent is not None:
         made.root.CopyFrom(EMPTY)
     return made
 
 
-def provider_json(value: Any) -> str:
+def provider_json(argument: str, value: Any) -> str:
     """A provider's messages as JSON text: of dicts and lists, or of a package's own objects."""
     if isinstance(value, str):
-        return value
-    if hasattr(value, "model_dump_json"):
-        # Pydantic: the packages of OpenAI, Anthropic and Google. Gemini's aliases are its JSON.
-        return str(value.model_dump_json(by_alias=True, exclude_none=True))
-    return json.dumps(value, default=_jsonable)
+        if value.lstrip()[:1] not in ("{", "["):
+            raise invalid(
+                argument,
+                "is a text, and no message as JSON: append(user=…) stores what the user said, "
+                "append(assistant=…) what the model answered",
+            )
+        return checked(argument, value)
+    try:
+        if hasattr(value, "model_dump_json"):
+            # Pydantic: the packages of OpenAI, Anthropic and Google. Gemini's aliases are its JSON.
+            return str(value.model_dump_json(by_alias=True, exclude_none=True))
+        return checked(argument, json.dumps(value, default=_jsonable, ensure_ascii=False))
+    except InvalidArgumentError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise invalid(argument, str(error)) from error
 
 
 def _jsonable(value: Any) -> Any:
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json", by_alias=True, exclude_none=True)
-    raise TypeError(f"{type(value).__name__} is no message of a provider's API")
+    raise TypeError(f"has {type(value).__name__}, which is no message of a provider's API")
 
 
 def _spoken(role: str, text: str, format: types.ProviderFormat) -> str:
@@ -315,24 +372,24 @@ def append(
     format: types.ProviderFormat,
 ) -> v1.AppendMessagesRequest:
     """Adds the messages of an append, in the order: user, messages, assistant."""
+    number = format_number(format)
     inputs = [item for item in messages if isinstance(item, v1.MessageInput)]
     if inputs and len(inputs) < len(messages):
-        raise TypeError(
-            "one append takes messages of recollect.message() or a provider's, not both"
+        raise invalid(
+            "messages", "are of recollect.message() and of a provider: one append takes either"
         )
-    before = [("user", user)] if user is not None else []
-    after = [("assistant", assistant)] if assistant is not None else []
+    before = [("user", spoken("user", user))] if user is not None else []
+    after = [("assistant", spoken("assistant", assistant))] if assistant is not None else []
     if not (messages or before or after):
-        raise TypeError("append needs a message: user=…, assistant=…, or a provider's messages")
+        raise invalid("messages", "are missing: pass user=…, assistant=…, or a provider's messages")
     if inputs or not messages:
         request.messages.extend(message(role, text) for role, text in before)  # type: ignore[arg-type]
         request.messages.extend(inputs)
         request.messages.extend(message(role, text) for role, text in after)  # type: ignore[arg-type]
         return request
     texts = [_spoken(role, text, format) for role, text in before]
-    texts += [provider_json(item) for item in messages]
+    texts += [provider_json(f"messages[{at}]", item) for at, item in enumerate(messages)]
     texts += [_spoken(role, text, format) for role, text in after]
-    number = format_number(format)
     request.provider_messages.extend(
         v1.ProviderMessages(format=number, json=text) for text in texts
     )
@@ -351,7 +408,7 @@ def memory_input(
     metadata: types.JsonObject | None,
 ) -> v1.MemoryInput:
     return fill(
-        v1.MemoryInput(text=text, external_id=external_id, pinned=pinned),
+        make(v1.MemoryInput, text=text, external_id=external_id, pinned=pinned),
         {
             "type": type,
             "topics": topics,
@@ -381,10 +438,11 @@ def event(
         message_id: the message that it belongs to, by its id or external id; empty for none.
             Default: the thread's head.
     """
-    return v1.AgentEvent(
+    return make(
+        v1.AgentEvent,
         type=type,
-        json=json_text("data", data) if data is not None else "",
-        create_time=timestamp(created_at) if created_at is not None else None,
+        json=checked("data", json_text("data", data)) if data is not None else "",
+        create_time=None if created_at is None else named("created_at", timestamp, created_at),
         message_id=message_id,
     )
 
@@ -399,43 +457,43 @@ def working_memory(changes: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _working_message(
-    given: types.Message | v1.MessageInput | v1.WorkingMessage,
-) -> v1.WorkingMessage:
+def _working_message(given: types.Message | v1.MessageInput | v1.Message) -> v1.Message:
     """A message of a working memory: a stored one as it is, or a new one."""
-    if isinstance(given, v1.WorkingMessage):
+    if isinstance(given, types.Message):
+        return given.proto
+    if isinstance(given, v1.Message):
         return given
-    stored = given.proto if isinstance(given, types.Message) else given
-    if isinstance(stored, v1.MessageInput) and stored.WhichOneof("parent"):
-        raise ValueError(
-            "a message of a working memory follows the one before it: leave parent out"
+    if given.WhichOneof("parent"):
+        raise invalid(
+            "messages", "of a working memory follow the one before: leave parent out of them"
         )
-    return v1.WorkingMessage(
-        message_id=stored.message_id,
-        role=stored.role,
-        name=stored.name,
-        parts=stored.parts,
-        metadata=stored.metadata,
-        create_time=stored.create_time if stored.HasField("create_time") else None,
-        external_id=stored.external_id,
+    return v1.Message(
+        message_id=given.message_id,
+        role=given.role,
+        name=given.name,
+        parts=given.parts,
+        metadata=given.metadata,
+        create_time=given.create_time if given.HasField("create_time") else None,
+        external_id=given.external_id,
     )
 
 
-def _working_record(given: str | types.Memory | v1.MemoryInput) -> v1.MemoryInput:
+def _working_record(given: str | types.Memory | v1.MemoryInput | v1.Memory) -> v1.Memory:
     """A memory of a working memory: a text, a stored one as it is, or a new one."""
-    if isinstance(given, v1.MemoryInput):
-        return given
     if isinstance(given, str):
-        return v1.MemoryInput(text=given)
-    stored = given.proto
-    return v1.MemoryInput(
-        external_id=stored.external_id,
-        text=stored.text,
-        type=stored.type,
-        topics=stored.topics,
-        entities=stored.entities,
-        event_time=stored.event_time if stored.HasField("event_time") else None,
-        source_message_ids=stored.source_message_ids,
-        pinned=stored.pinned if stored.HasField("pinned") else None,
-        metadata=stored.metadata,
+        return v1.Memory(text=given)
+    if isinstance(given, types.Memory):
+        return given.proto
+    if isinstance(given, v1.Memory):
+        return given
+    return v1.Memory(
+        external_id=given.external_id,
+        text=given.text,
+        type=given.type,
+        topics=given.topics,
+        entities=given.entities,
+        event_time=given.event_time if given.HasField("event_time") else None,
+        source_message_ids=given.source_message_ids,
+        pinned=given.pinned if given.HasField("pinned") else None,
+        metadata=given.metadata,
     )

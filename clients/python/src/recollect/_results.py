@@ -155,6 +155,7 @@ def context(proto: v1.BuildContextResponse) -> types.Context:
             for of in proto.cuts
         ),
         degradations=_degradations(proto),
+        pending_count=proto.pending_count,
         policy=_explained(proto),
         omitted=tuple(_omitted(enum_name(kinds, of.kind), of) for of in proto.omitted),
         proto=proto,

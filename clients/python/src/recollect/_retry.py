@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from recollect.errors import invalid
+
 
 @dataclass(frozen=True)
 class Retry:
@@ -29,9 +31,9 @@ class Retry:
 
     def __post_init__(self) -> None:
         if self.attempts < 1:
-            raise ValueError("Retry.attempts must be 1 or more")
+            raise invalid("Retry.attempts", "must be 1 or more")
         if self.initial < 0 or self.maximum < 0:
-            raise ValueError("Retry.initial and Retry.maximum must not be negative")
+            raise invalid("Retry.initial and Retry.maximum", "must not be negative")
 
     def pause(self, attempt: int, retry_after: float | None) -> float:
         """The pause in seconds after the failed attempt of this number, from 1."""

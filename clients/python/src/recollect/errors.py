@@ -1,6 +1,7 @@
 """The exceptions of this package.
 
-Every failed call raises a `RecollectError`, or the subclass that stands for its code.
+Every failed call raises a `RecollectError`, or the subclass that stands for its code. A wrong
+argument is an `InvalidArgumentError` before anything is sent.
 """
 
 from __future__ import annotations
@@ -91,8 +92,18 @@ def _restore(kind: type[RecollectError], message: str, keywords: Any) -> Recolle
     return kind(message, **keywords)
 
 
-class InvalidArgumentError(RecollectError):
-    """A request is invalid; `fields` name what is wrong with it."""
+class InvalidArgumentError(RecollectError, ValueError):
+    """An argument or a request is invalid; `fields` name what is wrong with it. It is a ValueError
+    too."""
+
+
+def invalid(argument: str, description: str) -> InvalidArgumentError:
+    """The exception for an argument of which no request can be made."""
+    return InvalidArgumentError(
+        f"{argument} {description}",
+        code="INVALID_ARGUMENT",
+        fields=[FieldViolation(argument, description)],
+    )
 
 
 class AuthenticationError(RecollectError):
@@ -135,6 +146,11 @@ class CancelledError(RecollectError):
     """The call was cancelled."""
 
 
+class ServerStartError(RecollectError):
+    """The program of `recollect.server` was not found, or it did not become ready; the message has
+    the end of its log."""
+
+
 class InternalError(RecollectError):
     """The server failed; its log has more under `metadata["incident"]`."""
 
@@ -172,10 +188,11 @@ class FailedCall(Protocol):
     def trailing_metadata(self) -> Iterable[tuple[str, str | bytes]] | None: ...
 
 
-def from_call(call: FailedCall, *, target: str, method: str) -> RecollectError:
+def from_call(call: FailedCall, *, target: str, method: str, tls: bool = False) -> RecollectError:
     """The exception for a failed call.
 
-    target is the server's address, method the method's path; both are for the message.
+    target is the server's address, method the method's path, and tls whether the call used TLS;
+    they are for the message.
     """
     code = call.code().name
     details = _unpacked(call)
@@ -191,7 +208,7 @@ def from_call(call: FailedCall, *, target: str, method: str) -> RecollectError:
         elif isinstance(detail, error_details_pb2.RetryInfo):
             retry_after = detail.retry_delay.ToTimedelta().total_seconds()
     unnamed = [f"{of.field}: {of.description}" for of in fields if of.field not in message]
-    remedy = _remedy(code, reason, target, method)
+    remedy = _remedy(code, reason, target, method, _unreachable(target, tls, message))
     if remedy and not reason:
         # gRPC's own words come last: they are for those who know gRPC.
         message, remedy = f"{remedy} ({message})" if message else remedy, ""
@@ -223,17 +240,35 @@ def _unpacked(call: FailedCall) -> list[Any]:
     return []
 
 
-def _remedy(code: str, reason: str, target: str, method: str) -> str:
+def _unreachable(target: str, tls: bool, details: str) -> str:
+    """What to do about a server that does not answer, from gRPC's words for it."""
+    if tls and "WRONG_VERSION_NUMBER" in details:
+        return (
+            f"The server at {target} answers without TLS: call it without https://, tls=True, "
+            "ca_file and client_cert"
+        )
+    if tls and "CERTIFICATE_VERIFY_FAILED" in details:
+        return (
+            f"The certificate of {target} is not trusted: pass the file of its authority as "
+            "ca_file, and the name in the certificate as server_name if it is not that of addr"
+        )
+    advice = (
+        f"No Recollect server answers at {target}: start one (`recollect dev`), or set addr or "
+        "RECOLLECT_ADDR"
+    )
+    if tls:
+        return f"{advice}. A server without TLS needs an address without https://"
+    return f"{advice}. A server with TLS needs an address with https://, or tls=True"
+
+
+def _remedy(code: str, reason: str, target: str, method: str, unreachable: str) -> str:
     """What the server's message cannot say, because it depends on this client."""
     if code == "UNAUTHENTICATED":
         return "Pass a key of this server as api_key, or set RECOLLECT_API_KEY"
     if reason:
         return ""
     if code == "UNAVAILABLE":
-        return (
-            f"No Recollect server answers at {target}: start one (`recollect dev`), or set addr or "
-            "RECOLLECT_ADDR. A server with TLS needs an address with https://, or tls=True"
-        )
+        return unreachable
     if code == "DEADLINE_EXCEEDED":
         return f"{target} did not answer {method} within the timeout of the call"
     if code == "UNIMPLEMENTED":

@@ -1,12 +1,15 @@
 """Chat message histories of LangChain. It needs the extra `langchain`.
 
-    from langchain_core.runnables.history import RunnableWithMessageHistory
+    from langchain_core.messages import HumanMessage
     from recollect.langchain import RecollectChatMessageHistory
 
-    chain = RunnableWithMessageHistory(
-        model, lambda session_id: RecollectChatMessageHistory(session_id, app="support", user="ada")
-    )
-    chain.invoke("My dog is called Pixel.", {"configurable": {"session_id": "42"}})
+    history = RecollectChatMessageHistory("42", app="support", user="ada")
+    question = HumanMessage("My dog is called Pixel.")
+    answer = model.invoke([*history.messages, question])
+    history.add_messages([question, answer])
+
+RunnableWithMessageHistory takes it too; LangChain deprecates that for the persistence of LangGraph,
+which `recollect.langgraph` has.
 
 LangChain's messages are messages of the conversation, so recall, contexts and long-term memories
 have them too.
@@ -66,7 +69,7 @@ class RecollectChatMessageHistory(BaseChatMessageHistory):
         session_id: str,
         *,
         app: str,
-        user: str = "",
+        user: str | types.NoUser,
         client: Recollect | None = None,
         max_messages: int | None = None,
         max_tokens: int | None = None,
@@ -75,7 +78,7 @@ class RecollectChatMessageHistory(BaseChatMessageHistory):
         Args:
             session_id: your id of the conversation: 1 to 505 characters.
             app: the app that it belongs to.
-            user: the person in it; empty for none.
+            user: the person in it: 1 to 256 characters. NO_USER: it belongs to no user.
             client: the client to use. Default: one that all histories of the process share,
                 from RECOLLECT_ADDR and RECOLLECT_API_KEY.
             max_messages: `messages` has the newest turns with at most this many messages, besides

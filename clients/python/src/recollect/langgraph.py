@@ -3,7 +3,8 @@
     from recollect.langgraph import RecollectSaver, RecollectStore
 
     graph = builder.compile(
-        checkpointer=RecollectSaver(app="support"), store=RecollectStore(app="support")
+        checkpointer=RecollectSaver(app="support", user="ada"),
+        store=RecollectStore(app="support", user="ada"),
     )
     graph.invoke(state, {"configurable": {"thread_id": "42"}})
 
@@ -12,6 +13,8 @@ Both work in threads and in asyncio.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -27,13 +30,15 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.store.base import BaseStore, Op, Result, TTLConfig
 
 from recollect._adapters import both_clients
+from recollect._arguments import user_id
 from recollect._async.client import AsyncRecollect
 from recollect._async.pages import pages as async_pages
-from recollect._langgraph_checkpoints import Codec, next_version
+from recollect._langgraph_checkpoints import FIRST_CHECKPOINT_WAITS, Codec, next_version
 from recollect._langgraph_documents import Documents
 from recollect._sync.client import Recollect
 from recollect._sync.pages import pages
 from recollect.errors import NotFoundError
+from recollect.types import NoUser
 
 
 class RecollectSaver(BaseCheckpointSaver[str]):
@@ -41,13 +46,16 @@ class RecollectSaver(BaseCheckpointSaver[str]):
 
     The thread `42` is the conversation with the session key `thread:42`; it need not have
     messages. Of a value that grows with each step, a step stores only what is new.
+
+    A saver stores checkpoints alone: the messages in the state of a graph are in no history,
+    recall or context. A node that appends them to the conversation makes them findable.
     """
 
     def __init__(
         self,
         *,
         app: str,
-        user: str = "",
+        user: str | NoUser,
         client: Recollect | None = None,
         async_client: AsyncRecollect | None = None,
         serde: SerializerProtocol | None = None,
@@ -55,8 +63,8 @@ class RecollectSaver(BaseCheckpointSaver[str]):
         """
         Args:
             app: the app that the threads belong to.
-            user: the user that they belong to; empty for none. Savers of different users do
-                not see each other's threads.
+            user: the user that they belong to: 1 to 256 characters. NO_USER: they belong to no
+                user. Savers of different users do not see each other's threads.
             client: the client of methods without `a`. Default: like async_client, or else from
                 RECOLLECT_ADDR and RECOLLECT_API_KEY.
             async_client: the client of asynchronous methods. Default: like client.
@@ -65,7 +73,7 @@ class RecollectSaver(BaseCheckpointSaver[str]):
         super().__init__(serde=serde)
         self._client, self._async_client = both_clients(client, async_client)
         self._app = app
-        self._user = user
+        self._user = user_id(user)
 
     @property
     def _codec(self) -> Codec:
@@ -79,7 +87,11 @@ class RecollectSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Stores a checkpoint, with the values that are new since its parent."""
+        """Stores a checkpoint, with the values that are new since its parent.
+
+        Raises:
+            RecollectError: `CHECKPOINT_PARENT_NOT_FOUND`: the thread was deleted during the run.
+        """
         for request in self._codec.put(config, checkpoint, metadata, new_versions):
             self._client.stubs.checkpoint.PutCheckpoint(request)
         return self._codec.stored_config(config, checkpoint)
@@ -91,7 +103,11 @@ class RecollectSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Stores a checkpoint, with the values that are new since its parent."""
+        """Stores a checkpoint, with the values that are new since its parent.
+
+        Raises:
+            RecollectError: `CHECKPOINT_PARENT_NOT_FOUND`: the thread was deleted during the run.
+        """
         for request in self._codec.put(config, checkpoint, metadata, new_versions):
             await self._async_client.stubs.checkpoint.PutCheckpoint(request)
         return self._codec.stored_config(config, checkpoint)
@@ -103,9 +119,22 @@ class RecollectSaver(BaseCheckpointSaver[str]):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Stores what a task has written after a checkpoint."""
+        """Stores what a task has written after a checkpoint.
+
+        Raises:
+            NotFoundError: the thread was deleted.
+        """
         for request in self._codec.put_writes(config, writes, task_id, task_path):
-            self._client.stubs.checkpoint.PutCheckpointWrites(request)
+            for wait in FIRST_CHECKPOINT_WAITS:
+                try:
+                    self._client.stubs.checkpoint.PutCheckpointWrites(request)
+                    break
+                except NotFoundError as error:
+                    if error.reason != "THREAD_NOT_FOUND":
+                        raise
+                    time.sleep(wait)
+            else:
+                self._client.stubs.checkpoint.PutCheckpointWrites(request)
 
     async def aput_writes(
         self,
@@ -114,9 +143,22 @@ class RecollectSaver(BaseCheckpointSaver[str]):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Stores what a task has written after a checkpoint."""
+        """Stores what a task has written after a checkpoint.
+
+        Raises:
+            NotFoundError: the thread was deleted.
+        """
         for request in self._codec.put_writes(config, writes, task_id, task_path):
-            await self._async_client.stubs.checkpoint.PutCheckpointWrites(request)
+            for wait in FIRST_CHECKPOINT_WAITS:
+                try:
+                    await self._async_client.stubs.checkpoint.PutCheckpointWrites(request)
+                    break
+                except NotFoundError as error:
+                    if error.reason != "THREAD_NOT_FOUND":
+                        raise
+                    await asyncio.sleep(wait)
+            else:
+                await self._async_client.stubs.checkpoint.PutCheckpointWrites(request)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint that config names, or the latest of its thread."""
@@ -247,7 +289,7 @@ class RecollectStore(BaseStore):
         self,
         *,
         app: str,
-        user: str = "",
+        user: str | NoUser,
         client: Recollect | None = None,
         async_client: AsyncRecollect | None = None,
         index: Sequence[str] | Literal[False] = ("$",),
@@ -256,8 +298,8 @@ class RecollectStore(BaseStore):
         """
         Args:
             app: the app that the documents belong to.
-            user: the user that they belong to; empty for documents of the app. Stores of
-                different users do not see each other's documents.
+            user: the user that they belong to: 1 to 256 characters. NO_USER: documents of the
+                app. Stores of different users do not see each other's documents.
             client: as in RecollectSaver.
             async_client: as in RecollectSaver.
             index: the paths whose texts a query matches, unless `put` names its own; `$` is
@@ -266,7 +308,7 @@ class RecollectStore(BaseStore):
                 and reading one that does prolongs it.
         """
         self._client, self._async_client = both_clients(client, async_client)
-        self._documents = Documents(app, user, index)
+        self._documents = Documents(app, user_id(user), index)
         self.ttl_config = ttl
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:

@@ -40,8 +40,10 @@ from recollect._adapters import (
     include_files,
     include_files_async,
     keep_exact,
+    quoted,
     session_key,
 )
+from recollect._arguments import user_id
 from recollect._async.client import AsyncRecollect
 from recollect._async.session import AsyncSession
 from recollect._sync.client import Recollect
@@ -98,7 +100,7 @@ class RecollectMemory(BaseMemory):
         session_id: str,
         *,
         app: str,
-        user: str = "",
+        user: str | types.NoUser,
         token_limit: int | None = None,
         client: Recollect | None = None,
         async_client: AsyncRecollect | None = None,
@@ -108,14 +110,19 @@ class RecollectMemory(BaseMemory):
         Args:
             session_id: your id of the conversation: 1 to 505 characters.
             app: the app that it belongs to.
-            user: the person in it; empty for none.
+            user: the person in it: 1 to 256 characters. NO_USER: it belongs to no user.
             token_limit: `get` returns the newest whole turns of at most this many tokens: 1 to
                 10,000,000. Default: all messages.
             client: the client of methods without `a`. Default: like async_client, or else from
                 RECOLLECT_ADDR and RECOLLECT_API_KEY.
             async_client: the client of asynchronous methods. Default: like client.
         """
-        data |= {"session_id": session_id, "app": app, "user": user, "token_limit": token_limit}
+        data |= {
+            "session_id": session_id,
+            "app": app,
+            "user": user_id(user),
+            "token_limit": token_limit,
+        }
         super().__init__(**data)
         both = both_clients(client, async_client)
         key = session_key(session_id)
@@ -303,9 +310,9 @@ class RecollectMemoryBlock(BaseMemoryBlock[str]):
         found = await self._session.search(query, top_k=self.top_k, scope="user")
         seen = {message.content for message in messages or ()}
         said = [result.message for result in found if result.text and result.text not in seen]
-        lines = [_quoted({"memory": memory.text}) for memory in known]
+        lines = [quoted({"memory": memory.text}) for memory in known]
         lines += [
-            _quoted({"speaker": message.name or message.role, "text": message.text})
+            quoted({"speaker": message.name or message.role, "text": message.text})
             for message in said
         ]
         return "\n".join(lines)
@@ -313,12 +320,6 @@ class RecollectMemoryBlock(BaseMemoryBlock[str]):
     async def _aput(self, messages: list[ChatMessage]) -> None:
         for batch in _batches(messages):
             await self._session.append(*batch)
-
-
-def _quoted(values: dict[str, str]) -> str:
-    """A line of JSON that closes no tag."""
-    line = json.dumps(values, ensure_ascii=False)
-    return line.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _batches(messages: Sequence[ChatMessage]) -> list[list[v1.MessageInput]]:

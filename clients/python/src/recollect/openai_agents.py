@@ -44,7 +44,7 @@ class RecollectSession:
         session_id: str,
         *,
         app: str,
-        user: str = "",
+        user: str | types.NoUser,
         client: AsyncRecollect | None = None,
         session_settings: SessionSettings | None = None,
     ) -> None:
@@ -52,7 +52,7 @@ class RecollectSession:
         Args:
             session_id: your id of the conversation: 1 to 505 characters.
             app: the app that it belongs to.
-            user: the person in it; empty for none.
+            user: the person in it: 1 to 256 characters. NO_USER: it belongs to no user.
             client: the client to use. Default: one of its own, from RECOLLECT_ADDR and
                 RECOLLECT_API_KEY, which `close` ends.
             session_settings: the SDK's settings, such as the number of items a run gets.

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any, Final, Generic, Literal, TypedDict, TypeVar, overload
 
 from recollect import v1
+from recollect.errors import invalid
 
 Role = Literal["user", "assistant", "system", "tool"]
 Format = Literal["openai", "openai-responses", "anthropic", "gemini", "text"]
@@ -47,6 +48,19 @@ class Unchanged(Enum):
 
 UNCHANGED: Final = Unchanged.UNCHANGED
 """The default of arguments that leave a value as it is. None clears the value."""
+
+
+class NoUser(Enum):
+    """The type of NO_USER."""
+
+    NO_USER = "NO_USER"
+
+    def __repr__(self) -> str:
+        return self.value
+
+
+NO_USER: Final = NoUser.NO_USER
+"""Stands for data that belongs to no user, where a user is named."""
 
 
 class Policy(TypedDict, total=False):
@@ -231,13 +245,14 @@ class _Rendered:
 
     @property
     def messages(self) -> list[Any]:
-        """The messages of the provider's request, as dicts. Anthropic, Gemini and OpenAI's
+        """The messages of the provider's request: dicts, which are typed as Any so that every
+        provider's package takes them. Anthropic, Gemini and OpenAI's
         responses take the system prompt apart from them: see `system` and `request`."""
         for name in ("messages", "input", "contents"):
             if name in self.request:
                 messages: list[Any] = self.request[name]
                 return messages
-        raise ValueError("there is no provider's format: name one, such as format='openai'")
+        raise invalid("format", "names no provider: pass one, such as format='openai'")
 
     @property
     def system(self) -> Any:
@@ -251,9 +266,10 @@ class _Rendered:
     def text(self) -> str:
         """Everything as plain text, for completion models."""
         if "text" not in self.rendered:
-            raise ValueError(
-                "there is no text: ask for it with format='text', or for both, such as "
-                "format=('openai', 'text')"
+            raise invalid(
+                "format",
+                "has no text: ask for it with format='text', or for both, such as "
+                "format=('openai', 'text')",
             )
         return self.rendered["text"]
 
@@ -273,6 +289,9 @@ class Context(_Rendered):
     """What was left out for the budget. Empty: nothing."""
     degradations: tuple[Degradation, ...]
     """What is missing because a part of the server was unavailable. Empty: nothing."""
+    pending_count: int
+    """Messages and memories of the search that are not indexed yet. Above 0: once they are, the
+    same call may find others."""
     policy: EffectivePolicy | None
     """The policy that applied, with `explain=True`."""
     omitted: tuple[Omitted, ...]

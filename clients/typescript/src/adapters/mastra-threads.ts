@@ -9,6 +9,7 @@ import { ThreadSchema, type TargetSchema, type ThreadRefSchema } from "../gen/re
 import { ThreadService } from "../gen/recollect/v1/thread_service_pb.js";
 import { jsonText } from "../json.js";
 import { stored, type StoredThread } from "../stored.js";
+import { NO_USER, userId, type User } from "../user.js";
 
 const THREAD = "mastra_thread";
 const RESOURCE = "mastra_resource";
@@ -20,7 +21,7 @@ export type Target = MessageInitShape<typeof TargetSchema> & { target: { case: s
 /** The names of a thread of the contract. */
 export interface Names {
   app: string;
-  user: string;
+  user: User;
   session: string;
 }
 
@@ -115,7 +116,7 @@ export class Records {
   }
 
   #entry(threadId: string): Names {
-    return { app: this.#directory, user: "", session: `thread:${threadId}` };
+    return { app: this.#directory, user: NO_USER, session: `thread:${threadId}` };
   }
 
   #resource(resourceId: string): Names {
@@ -162,7 +163,7 @@ function threadRef(names: Names): MessageInitShape<typeof ThreadRefSchema> {
 }
 
 function sessionRef({ app, user, session }: Names) {
-  return { appId: app, userId: user, sessionKey: session };
+  return { appId: app, userId: userId(user), sessionKey: session };
 }
 
 /** The result of a call, or undefined if its thread does not exist. */

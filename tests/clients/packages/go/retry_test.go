@@ -318,6 +318,77 @@ func TestNoServerIsUnavailable(t *testing.T) {
 	_, err = appendTurn(client)
 	equal(t, failure(t, err).Code, codes.Unavailable)
 	equal(t, failure(t, err).Attempts, 2)
+	says(t, err, "No Recollect server answers at "+listener.Addr().String()+": start one (`recollect dev`)")
+}
+
+func TestAServerWithoutTLSIsNamedAsSuch(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	serve(t, listener, nil)
+	client, err := recollect.New(recollect.WithAddress("https://"+listener.Addr().String()),
+		recollect.WithRetry(recollect.RetryPolicy{MaxAttempts: 1}))
+	check(t, err)
+	defer client.Close()
+	_, err = appendTurn(client)
+	says(t, err, "does not use TLS: use http:// in the address")
+}
+
+func TestACallAfterCloseSaysSo(t *testing.T) {
+	client, script := start(t, nil)
+	check(t, client.Close())
+	_, err := appendTurn(client)
+	equal(t, failure(t, err).Code, codes.FailedPrecondition)
+	says(t, err, "this client is closed")
+	equal(t, len(script.calls), 0)
+}
+
+func TestAnEmptyUserAndAnEmptyTextAreRefused(t *testing.T) {
+	client, script := start(t, nil)
+	ctx := context.Background()
+	memory := client.Session("support", "", "42")
+	_, err := memory.Append(ctx, recollect.User("Hello"))
+	equal(t, failure(t, err).Reason, "INVALID_FIELD")
+	equal(t, failure(t, err).Fields[0].Field, "user")
+	says(t, err, "NoUser")
+	_, err = memory.Context(ctx, "Hello")
+	says(t, err, "user: is empty")
+	_, err = memory.Delete(ctx)
+	says(t, err, "user: is empty")
+	_, err = memory.Memories().Remember(ctx, "Ada likes tea.")
+	says(t, err, "user: is empty")
+	_, err = client.Memories("support", "").Search(ctx, "tea")
+	says(t, err, "user: is empty")
+	for _, err := range memory.Messages(ctx) {
+		says(t, err, "user: is empty")
+	}
+	for _, err := range client.Threads(ctx, recollect.OfUser("support", "")) {
+		says(t, err, "user: is empty")
+	}
+	equal(t, memory.Ref() == nil, true)
+	_, err = client.Session("support", "ada", "42").Append(ctx, recollect.User("Hello"), recollect.Assistant(""))
+	equal(t, failure(t, err).Fields[0].Field, "messages[1]")
+	equal(t, len(script.calls), 0)
+
+	nobody := client.Session("support", recollect.NoUser, "42")
+	_, err = nobody.Append(ctx, recollect.User("Hello"))
+	check(t, err)
+	equal(t, nobody.Ref().GetSession().GetUserId(), "")
+}
+
+func TestWhatIsPrintedNamesServerAndConversation(t *testing.T) {
+	client, err := recollect.New(recollect.WithAddress("127.0.0.1:1"), recollect.WithAPIKey("secret"))
+	check(t, err)
+	defer client.Close()
+	equal(t, fmt.Sprintf("%v", client), "recollect.Client(127.0.0.1:1)")
+	equal(t, fmt.Sprint(client.Session("support", "ada", "42")), `recollect.Session(app: "support", user: "ada", session: "42")`)
+}
+
+// says fails the test if an error does not contain a text.
+func says(t *testing.T, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Fatalf("%v does not say %q", err, text)
+	}
 }
 
 func TestTLSWithClientCertificates(t *testing.T) {

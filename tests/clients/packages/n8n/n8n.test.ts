@@ -21,7 +21,7 @@ import {
   type INodeTypes,
   type IWorkflowExecuteAdditionalData,
 } from "n8n-workflow";
-import { Recollect, roleOf, textOf } from "@recollect/client";
+import { NO_USER, Recollect, roleOf, textOf } from "@recollect/client";
 
 /** What agents of n8n use of a memory. */
 interface Memory {
@@ -135,7 +135,7 @@ test("an agent gets what was said, from a session id of the chat", async () => {
   await say(memory, "My dog is called Pixel.", "A fine name!");
   assert.deepEqual(lines(await loaded(await memoryOf(app, {}, item))), ["human: My dog is called Pixel.", "ai: A fine name!"]);
 
-  const session = recollect.session({ app, session: "thread:s1" });
+  const session = recollect.session({ app, user: NO_USER, session: "thread:s1" });
   const stored = [];
   for await (const message of session.messages()) stored.push(`${roleOf(message)}: ${textOf(message)}`);
   assert.deepEqual(stored, ["user: My dog is called Pixel.", "assistant: A fine name!"]);

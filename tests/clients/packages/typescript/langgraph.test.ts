@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AIMessage, HumanMessage } from "@langchain/core/messages";
 import { Command, END, interrupt, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph";
+import { NO_USER } from "@recollect/client";
 import { RecollectSaver } from "@recollect/client/langgraph";
 import { newApp, recollect } from "./support.js";
 
@@ -48,7 +49,7 @@ test("users and apps do not see each other's checkpoints", async () => {
   const ada = new RecollectSaver(recollect, { app, user: "ada" });
   await graphOf(ada).invoke({ messages: [new HumanMessage("Secret")] }, config);
   assert.ok(await ada.getTuple(config));
-  for (const names of [{ app, user: "bob" }, { app }, { app: newApp(), user: "ada" }]) {
+  for (const names of [{ app, user: "bob" }, { app, user: NO_USER }, { app: newApp(), user: "ada" }]) {
     const other = new RecollectSaver(recollect, names);
     assert.equal(await other.getTuple(config), undefined);
     for await (const found of other.list({})) assert.fail(JSON.stringify(found));

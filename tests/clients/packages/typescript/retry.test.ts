@@ -9,10 +9,11 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
+import { inspect } from "node:util";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { BaseClient, Recollect, RecollectError, type TlsOptions } from "@recollect/client";
+import { BaseClient, NO_USER, Recollect, RecollectError, type Appendable, type TlsOptions } from "@recollect/client";
 import {
   AppendMessagesResponseSchema,
   ErrorInfoSchema,
@@ -254,9 +255,70 @@ test("no server is UNAVAILABLE", async (context) => {
   const error = await rejected(session(client).append(turn));
   assert.equal(error.code, Code.Unavailable);
   assert.equal(error.attempts, 2);
+  const advice = `UNAVAILABLE: No Recollect server answers at http://${address}: start one (\`recollect dev\`), or set address or RECOLLECT_ADDR.`;
+  assert.ok(error.message.startsWith(advice), error.message);
   const web = new WebRecollect({ address: `http://${address}`, retry: { maxAttempts: 2 } });
   assert.equal((await rejected(session(web).append(turn))).attempts, 2);
 });
+
+test("a server without TLS is named as such", async (context) => {
+  const address = await listen(context, http2.createServer(new Script([]).handler));
+  const client = new Recollect({ address: `https://${address}`, retry: { maxAttempts: 1 } });
+  context.after(() => client.close());
+  const error = await rejected(session(client).append(turn));
+  assert.match(error.message, /^UNAVAILABLE: The server at https:\/\/.* does not use TLS: use http:\/\/ in the address/);
+});
+
+test("a call after close says so", async (context) => {
+  const script = new Script([]);
+  const client = new Recollect({ address: await listen(context, http2.createServer(script.handler)) });
+  const memory = session(client);
+  client.close();
+  const error = await rejected(memory.append(turn));
+  assert.match(error.message, /^FAILED_PRECONDITION: this client is closed/);
+  assert.match((await rejected(memory.messages().next())).message, /this client is closed/);
+  assert.equal(script.calls.length, 0);
+});
+
+test("an empty user and an empty text are refused", async () => {
+  const client = new Recollect({ address: "127.0.0.1:1" });
+  for (const user of ["", undefined, null, 3] as unknown as string[]) {
+    const names = { app: "support", user, session: "42" };
+    const refused = thrown(() => client.session(names));
+    assert.deepEqual([refused.status, refused.reason, refused.fields[0]?.field], ["INVALID_ARGUMENT", "INVALID_FIELD", "user"]);
+    assert.match(refused.message, /NO_USER/);
+    thrown(() => client.memories(names));
+    await rejected(client.admin.deleteUser(user, { app: "support" }));
+  }
+  thrown(() => client.threads.list({ app: "support", user: "" }));
+  assert.equal(client.session({ app: "support", user: NO_USER, session: "42" }).ref.thread.case, "session");
+
+  const memory = session(client);
+  const fields = async (given: unknown) => (await rejected(memory.append(given as Appendable))).fields.map(({ field }) => field);
+  assert.deepEqual(await fields({ user: "" }), ["user"]);
+  assert.deepEqual(await fields({ user: "Hello", assistant: "" }), ["assistant"]);
+  assert.deepEqual(await fields({ user: 3 }), ["user"]);
+  assert.deepEqual(await fields("Hello"), ["messages"]);
+  assert.deepEqual(await fields([{ role: "user", content: "Hello" }, { role: "user", content: [] }]), ["messages[1].content"]);
+  client.close();
+});
+
+test("what is printed names server and conversation, and not the key", () => {
+  const client = new Recollect({ address: "127.0.0.1:1", apiKey: "secret" });
+  assert.equal(inspect(client), "Recollect(http://127.0.0.1:1)");
+  assert.equal(inspect(session(client)), 'Session(app: "support", user: "ada", session: "42")');
+  assert.equal(String(client.session({ app: "support", user: NO_USER })), 'Session(app: "support", user: NO_USER)');
+});
+
+function thrown(call: () => unknown): RecollectError {
+  try {
+    call();
+  } catch (error) {
+    assert.ok(error instanceof RecollectError, String(error));
+    return error;
+  }
+  assert.fail("it is taken");
+}
 
 test("TLS with client certificates", async (context) => {
   const directory = mkdtempSync(join(tmpdir(), "recollect-"));

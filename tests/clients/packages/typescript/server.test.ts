@@ -8,6 +8,7 @@ import {
   Code,
   jsonObject,
   jsonText,
+  NO_USER,
   Recollect,
   RecollectError,
   render,
@@ -371,7 +372,7 @@ test("memories are extracted on request", async () => {
   const done = await memory.extractMemories({ maxWaitMs: 20_000 });
   assert.deepEqual([done.complete, done.waitingMessageCount, done.lastError], [true, 0, ""]);
   for await (const { origin } of memory.memories.list()) assert.equal(origin, MemoryOrigin.EXTRACTED);
-  const nobody = recollect.session({ app: names.app, session: "42" });
+  const nobody = recollect.session({ app: names.app, user: NO_USER, session: "42" });
   await nobody.append({ user: "Hello" });
   assert.equal((await failure(nobody.extractMemories({ maxWaitMs: 0 }))).reason, "EXTRACTION_OFF");
 });

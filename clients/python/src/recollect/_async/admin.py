@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
 from recollect import _requests, _results, types, v1
+from recollect._arguments import make, user_id
 from recollect._async.pages import pages
 from recollect._connect import AsyncChannels
+from recollect.errors import invalid
 
 
 class AsyncAdmin:
@@ -17,11 +19,11 @@ class AsyncAdmin:
         self._channels = channels
 
     def __repr__(self) -> str:
-        return "<Admin>"
+        return "<AsyncAdmin>"
 
     async def delete_user(
         self,
-        user: str,
+        user: str | types.NoUser,
         *,
         app: str | None = None,
         all_apps: bool = False,
@@ -32,16 +34,19 @@ class AsyncAdmin:
         second call returns the deletion in progress.
 
         Args:
-            user: the user: at most 256 characters. Empty: what belongs to no user of the app.
+            user: the user: 1 to 256 characters; NO_USER with app: what belongs to no user of it.
             app: the app that the user belongs to.
             all_apps: True: the user of this name in all apps of the tenant, instead of one app.
             timeout: the seconds the call may take. Default: the client's.
         """
         if all_apps == (app is not None):
-            raise ValueError("name the user's app, or all of them with all_apps=True")
-        request = v1.DeleteUserRequest(user_of_all_apps=user)
-        if app is not None:
-            request = v1.DeleteUserRequest(user=v1.UserRef(app_id=app, user_id=user))
+            raise invalid("app", "names the user's app, or all_apps=True stands for all of them")
+        if all_apps and user is types.NO_USER:
+            raise invalid("user", "is NO_USER, which takes an app")
+        if app is None:
+            request = v1.DeleteUserRequest(user_of_all_apps=user_id(user))
+        else:
+            request = v1.DeleteUserRequest(user=_requests.user_ref(app, user))
         response = await self._channels.stubs().admin.DeleteUser(request, timeout=timeout)
         return _results.deletion(response.deletion)
 
@@ -55,14 +60,14 @@ class AsyncAdmin:
             page_size: the number of deletions a call fetches: at most 500.
             timeout: the seconds each call may take. Default: the client's.
         """
-        request = v1.ListDeletionsRequest(page_size=page_size)
+        request = make(v1.ListDeletionsRequest, page_size=page_size)
         async for page in pages(self._channels.stubs().admin.ListDeletions, request, timeout):
             for deletion in page.deletions:
                 yield _results.deletion(deletion)
 
     async def deletion(self, deletion_id: str, *, timeout: float | None = None) -> types.Deletion:
         """The receipt of a deletion, with what is left counted again."""
-        request = v1.GetDeletionRequest(deletion_id=deletion_id)
+        request = make(v1.GetDeletionRequest, deletion_id=deletion_id)
         response = await self._channels.stubs().admin.GetDeletion(request, timeout=timeout)
         return _results.deletion(response.deletion)
 
@@ -91,7 +96,7 @@ class AsyncAdmin:
             page_size: the number of changes a call fetches: at most 500.
             timeout: the seconds each call may take. Default: the client's.
         """
-        request = v1.ListTransactionsRequest(thread=thread, actor=actor, page_size=page_size)
+        request = make(v1.ListTransactionsRequest, thread=thread, actor=actor, page_size=page_size)
         values = {"actions": actions, "start_time": start_time, "end_time": end_time}
         _requests.fill(request, values)
         async for page in pages(self._channels.stubs().admin.ListTransactions, request, timeout):

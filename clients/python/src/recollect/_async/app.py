@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from recollect import _requests, _results, types, v1
+from recollect._arguments import make
 from recollect._async.pages import pages
 from recollect._connect import AsyncChannels
 
@@ -17,11 +18,11 @@ class AsyncApp:
         self._channels = channels
         self.id = app
         """The app's id."""
-        self.ref = v1.AppRef(app_id=app)
+        self.ref = make(v1.AppRef, app_id=app)
         """The app, for requests of the stubs."""
 
     def __repr__(self) -> str:
-        return f"<App {self.id!r}>"
+        return f"<AsyncApp {self.id!r}>"
 
     @property
     def _target(self) -> v1.Target:
@@ -29,7 +30,7 @@ class AsyncApp:
 
     async def policy(self, *, timeout: float | None = None) -> dict[str, Any]:
         """The fields that the app's policy sets, named as in `Policy`; durations in seconds."""
-        request = v1.GetAppPolicyRequest(app_id=self.id)
+        request = make(v1.GetAppPolicyRequest, app_id=self.id)
         response = await self._channels.stubs().policy.GetAppPolicy(request, timeout=timeout)
         return _results.policy_values(response.app_policy.policy)
 
@@ -46,7 +47,8 @@ class AsyncApp:
                 Empty: any.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.UpdateAppPolicyRequest(
+        request = make(
+            v1.UpdateAppPolicyRequest,
             app_policy=v1.AppPolicy(app_id=self.id, policy=_requests.policy(policy)),
             update_mask=_requests.policy_mask(policy),
             precondition=_requests.precondition(etag),
@@ -56,13 +58,13 @@ class AsyncApp:
 
     async def delete_policy(self, *, timeout: float | None = None) -> bool:
         """Deletes the app's policy, so that the defaults apply. Returns whether it had one."""
-        request = v1.DeleteAppPolicyRequest(app_id=self.id)
+        request = make(v1.DeleteAppPolicyRequest, app_id=self.id)
         response = await self._channels.stubs().policy.DeleteAppPolicy(request, timeout=timeout)
         return response.deleted
 
     async def users(self, *, timeout: float | None = None) -> AsyncIterator[types.UserInfo]:
         """The users that have threads or memories, by id."""
-        request = v1.ListUsersRequest(app_id=self.id, page_size=500)
+        request = make(v1.ListUsersRequest, app_id=self.id, page_size=500)
         async for page in pages(self._channels.stubs().thread.ListUsers, request, timeout):
             for user in page.users:
                 yield _results.user(user)

@@ -11,11 +11,12 @@ import grpc
 import grpc.aio
 
 from recollect import _requests, _results, types, v1
+from recollect._arguments import make, text
 from recollect._async.pages import pages
 from recollect._async.user import AsyncUser
-from recollect._calls import stream_error
+from recollect._calls import call_error
 from recollect._connect import AsyncChannels
-from recollect.errors import NotFoundError
+from recollect.errors import NotFoundError, invalid
 from recollect.types import UNCHANGED, Unchanged
 
 _WATCH = "/recollect.v1.ThreadService/WatchThread"
@@ -41,11 +42,10 @@ class AsyncSession:
 
     def __repr__(self) -> str:
         if self._session is None:
-            return f"<Session thread_id={self.thread_id!r}>"
+            return f"<AsyncSession thread_id={self.thread_id!r}>"
         names = self._session
-        return (
-            f"<Session app={names.app_id!r} user={names.user_id!r} session={names.session_key!r}>"
-        )
+        user = f" user={names.user_id!r}" if names.user_id else ""
+        return f"<AsyncSession app={names.app_id!r}{user} session={names.session_key!r}>"
 
     @property
     def _target(self) -> v1.Target:
@@ -55,7 +55,7 @@ class AsyncSession:
     def user(self) -> AsyncUser:
         """The user of the session, with the long-term memories."""
         if self._session is None:
-            raise ValueError("this session is named by a thread id: use client.user(app=…, user=…)")
+            raise invalid("session", "is named by a thread id: use client.user(app=…, user=…)")
         app, user = self._session.app_id, self._session.user_id
         return AsyncUser(self._channels, v1.UserRef(app_id=app, user_id=user))
 
@@ -112,11 +112,12 @@ class AsyncSession:
             explain: True: the result has the `policy` that applied and what was `omitted`.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.BuildContextRequest(
+        request = make(
+            v1.BuildContextRequest,
             thread=self.ref,
             head_message_id=head,
             system_prompt=system,
-            input=[v1.Part(text=input)] if isinstance(input, str) else input,
+            input=[v1.Part(text=text("input", input))] if isinstance(input, str) else input,
             input_name=input_name,
             query=query,
             max_tokens=max_tokens,
@@ -154,8 +155,8 @@ class AsyncSession:
             messages: messages of `recollect.message`, or what a provider's API takes and
                 returns: a message, a list, a request or a response, as a dict, as JSON text or
                 as an object of the provider's package. 1 to 256 messages, at most 3 MiB.
-            user: what the user said.
-            assistant: what the model answered.
+            user: what the user said; not empty.
+            assistant: what the model answered; not empty.
             format: the API that the provider's messages are of.
             expected_head: the message that must be the thread's head, or ConflictError; empty
                 for a thread without messages. Default: any.
@@ -164,8 +165,11 @@ class AsyncSession:
                 the repetitions of this call.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.AppendMessagesRequest(
-            thread=self.ref, expected_head=expected_head, request_id=request_id
+        request = make(
+            v1.AppendMessagesRequest,
+            thread=self.ref,
+            expected_head=expected_head,
+            request_id=request_id,
         )
         _requests.append(request, messages, user, assistant, format)
         return _results.appended(
@@ -208,7 +212,8 @@ class AsyncSession:
             explain: True: the result has the `policy` that applied and what was `omitted`.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.RecallRequest(
+        request = make(
+            v1.RecallRequest,
             target=self._target,
             query=query,
             policy=_requests.policy(policy),
@@ -220,7 +225,7 @@ class AsyncSession:
             explain=explain,
         )
         if top_k is not None:
-            request.policy.top_k = top_k
+            _requests.fill(request.policy, {"top_k": top_k})
         _requests.fill(request, {"max_tokens": max_tokens})
         return _results.recall(await self._channels.stubs().recall.Recall(request, timeout=timeout))
 
@@ -253,7 +258,8 @@ class AsyncSession:
             max_wait: the longest wait for it: 0 to 30 seconds. Default: 2 seconds.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.SearchRequest(
+        request = make(
+            v1.SearchRequest,
             target=self._target,
             query=query,
             top_k=top_k,
@@ -294,7 +300,8 @@ class AsyncSession:
                 `text`, or several of them. Default: none.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.GetHistoryRequest(
+        request = make(
+            v1.GetHistoryRequest,
             thread=self.ref,
             head_message_id=head,
             max_tokens=max_tokens,
@@ -325,7 +332,8 @@ class AsyncSession:
             page_size: the number of messages a call fetches: at most 500.
             timeout: the seconds each call may take. Default: the client's.
         """
-        request = v1.ListMessagesRequest(
+        request = make(
+            v1.ListMessagesRequest,
             target=self._target,
             filter=_requests.message_filter(filter),
             order_by=order_by,
@@ -348,9 +356,10 @@ class AsyncSession:
             page_size: the number of messages a call fetches: at most 500.
             timeout: the seconds each call may take. Default: the client's.
         """
-        request = v1.ListMessagesRequest(
+        request = make(
+            v1.ListMessagesRequest,
             target=self._target,
-            path=v1.MessagePath(head_message_id=head),
+            path=make(v1.MessagePath, head_message_id=head),
             order_by="seq desc",
             page_size=page_size,
         )
@@ -364,7 +373,7 @@ class AsyncSession:
 
     async def message(self, message_id: str, *, timeout: float | None = None) -> types.Message:
         """One message by its id or its external id."""
-        request = v1.GetMessageRequest(thread=self.ref, message_id=message_id)
+        request = make(v1.GetMessageRequest, thread=self.ref, message_id=message_id)
         response = await self._channels.stubs().message.GetMessage(request, timeout=timeout)
         return _results.message(response.message)
 
@@ -383,7 +392,8 @@ class AsyncSession:
             metadata: all your own data from now on: at most 16 KiB as JSON. None clears it.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.UpdateMessageRequest(
+        request = make(
+            v1.UpdateMessageRequest,
             thread=self.ref,
             message_id=message_id,
             metadata="" if metadata is None else _requests.json_text("metadata", metadata),
@@ -395,7 +405,7 @@ class AsyncSession:
         """Deletes a message by its id or its external id, what was derived from it, and memories
         that nothing else supports. Returns whether the conversation had the message.
         NotFoundError if the session does not exist."""
-        request = v1.DeleteMessageRequest(thread=self.ref, message_id=message_id)
+        request = make(v1.DeleteMessageRequest, thread=self.ref, message_id=message_id)
         response = await self._channels.stubs().message.DeleteMessage(request, timeout=timeout)
         return response.deleted
 
@@ -413,7 +423,9 @@ class AsyncSession:
             request_id: a UUID that makes repeating the call safe, as in `append`.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.AppendEventsRequest(thread=self.ref, events=events, request_id=request_id)
+        request = make(
+            v1.AppendEventsRequest, thread=self.ref, events=events, request_id=request_id
+        )
         response = await self._channels.stubs().event.AppendEvents(request, timeout=timeout)
         return _results.appended_events(response)
 
@@ -438,8 +450,12 @@ class AsyncSession:
             page_size: the number of events a call fetches: at most 500.
             timeout: the seconds each call may take. Default: the client's.
         """
-        request = v1.ListEventsRequest(
-            thread=self.ref, types=types, order_by=order_by, page_size=page_size
+        request = make(
+            v1.ListEventsRequest,
+            thread=self.ref,
+            types=types,
+            order_by=order_by,
+            page_size=page_size,
         )
         _requests.fill(request, {"start_time": start_time, "end_time": end_time})
         async for page in pages(self._channels.stubs().event.ListEvents, request, timeout):
@@ -459,7 +475,7 @@ class AsyncSession:
                 `put_working_memory` named last.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.GetWorkingMemoryRequest(thread=self.ref, model=model)
+        request = make(v1.GetWorkingMemoryRequest, thread=self.ref, model=model)
         response = await self._channels.stubs().working_memory.GetWorkingMemory(
             request, timeout=timeout
         )
@@ -468,11 +484,13 @@ class AsyncSession:
     async def put_working_memory(
         self,
         *,
-        messages: Sequence[types.Message | v1.MessageInput | v1.WorkingMessage]
+        messages: Sequence[types.Message | v1.MessageInput | v1.Message]
         | None
         | Unchanged = UNCHANGED,
         summary: str | None | Unchanged = UNCHANGED,
-        memories: Sequence[str | types.Memory | v1.MemoryInput] | None | Unchanged = UNCHANGED,
+        memories: Sequence[str | types.Memory | v1.MemoryInput | v1.Memory]
+        | None
+        | Unchanged = UNCHANGED,
         data: types.JsonObject | None | Unchanged = UNCHANGED,
         ttl: types.Duration | None | Unchanged = UNCHANGED,
         model: str | None | Unchanged = UNCHANGED,
@@ -486,7 +504,7 @@ class AsyncSession:
         is not passed stays. A session that does not exist is created.
 
         Args:
-            messages: all messages of the working memory: at most 256, at most 3 MiB. Those of
+            messages: all messages of the working memory: at most 500, at most 3.5 MiB. Those of
                 `working_memory` are kept, new ones of `recollect.message` are appended to the
                 conversation, and those that are left out leave the working memory only.
             summary: the summary of the messages before them: at most 64 KiB.
@@ -512,7 +530,8 @@ class AsyncSession:
             model=model,
             policy=policy,
         )
-        request = v1.PutWorkingMemoryRequest(
+        request = make(
+            v1.PutWorkingMemoryRequest,
             thread=self.ref,
             ttl_deletes_thread=ttl_deletes_thread,
             precondition=_requests.precondition(etag, absent=absent),
@@ -535,7 +554,8 @@ class AsyncSession:
             etag: the etag that the working memory must have, or ConflictError. Empty: any.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.UpdateWorkingMemoryDataRequest(
+        request = make(
+            v1.UpdateWorkingMemoryDataRequest,
             thread=self.ref,
             patch=_requests.json_text("patch", patch),
             precondition=_requests.precondition(etag),
@@ -548,7 +568,7 @@ class AsyncSession:
     async def delete_working_memory(self, *, timeout: float | None = None) -> bool:
         """Deletes the working memory: its data and its list of memories. The messages and the
         long-term memories stay. Returns whether it had any content."""
-        request = v1.DeleteWorkingMemoryRequest(thread=self.ref)
+        request = make(v1.DeleteWorkingMemoryRequest, thread=self.ref)
         response = await self._channels.stubs().working_memory.DeleteWorkingMemory(
             request, timeout=timeout
         )
@@ -569,7 +589,7 @@ class AsyncSession:
             timeout: the seconds the call may take; it does not wait for longer. Default: the
                 client's.
         """
-        request = v1.ExtractMemoriesRequest(thread=self.ref)
+        request = make(v1.ExtractMemoriesRequest, thread=self.ref)
         _requests.fill(request, {"max_wait": max_wait})
         response = await self._channels.stubs().memory.ExtractMemories(request, timeout=timeout)
         return _results.extraction(response)
@@ -598,8 +618,9 @@ class AsyncSession:
             timeout: the seconds the call may take. Default: the client's.
         """
         if self._session is None:
-            raise ValueError("a thread is created by its session: use client.session(…)")
-        request = v1.ResolveThreadRequest(
+            raise invalid("session", "is named by a thread id: only client.session(…) creates one")
+        request = make(
+            v1.ResolveThreadRequest,
             session=self._session,
             title=title,
             policy=_requests.policy(policy),
@@ -611,7 +632,7 @@ class AsyncSession:
 
     async def get(self, *, timeout: float | None = None) -> types.ThreadInfo:
         """The thread; NotFoundError if there is none."""
-        request = v1.GetThreadRequest(thread=self.ref)
+        request = make(v1.GetThreadRequest, thread=self.ref)
         response = await self._channels.stubs().thread.GetThread(request, timeout=timeout)
         return _results.thread(response.thread)
 
@@ -635,7 +656,8 @@ class AsyncSession:
             timeout: the seconds the call may take. Default: the client's.
         """
         changes = _requests.passed(title=title, metadata=metadata, ttl=ttl)
-        request = v1.UpdateThreadRequest(
+        request = make(
+            v1.UpdateThreadRequest,
             thread=_requests.fill(self._named(), changes),
             update_mask=_requests.mask(changes),
             precondition=_requests.precondition(etag),
@@ -646,19 +668,19 @@ class AsyncSession:
     async def clear(self, *, timeout: float | None = None) -> int:
         """Deletes all messages and what was derived from them, and keeps the thread. Returns the
         number of messages. NotFoundError if the session does not exist."""
-        request = v1.ClearThreadRequest(thread=self.ref)
+        request = make(v1.ClearThreadRequest, thread=self.ref)
         response = await self._channels.stubs().thread.ClearThread(request, timeout=timeout)
         return response.deleted_message_count
 
     async def delete(self, *, timeout: float | None = None) -> bool:
         """Deletes the thread and everything in it. Returns whether it existed."""
-        request = v1.DeleteThreadRequest(thread=self.ref)
+        request = make(v1.DeleteThreadRequest, thread=self.ref)
         response = await self._channels.stubs().thread.DeleteThread(request, timeout=timeout)
         return response.deleted
 
     async def branches(self, *, timeout: float | None = None) -> list[types.Branch]:
         """The branches, oldest first."""
-        request = v1.ListBranchesRequest(thread=self.ref, page_size=500)
+        request = make(v1.ListBranchesRequest, thread=self.ref, page_size=500)
         found = []
         async for page in pages(self._channels.stubs().thread.ListBranches, request, timeout):
             found += [_results.branch(branch) for branch in page.branches]
@@ -674,8 +696,11 @@ class AsyncSession:
             expected_head: the message that must be the head now, or ConflictError. Default: any.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.SetHeadRequest(
-            thread=self.ref, head_message_id=message_id, expected_head=expected_head
+        request = make(
+            v1.SetHeadRequest,
+            thread=self.ref,
+            head_message_id=message_id,
+            expected_head=expected_head,
         )
         response = await self._channels.stubs().thread.SetHead(request, timeout=timeout)
         return _results.thread(response.thread)
@@ -687,7 +712,9 @@ class AsyncSession:
         timeout: float | None = None,
     ) -> types.EffectivePolicy:
         """The policy that applies to the conversation, with the fields of a request if given."""
-        wanted = v1.GetEffectivePolicyRequest(target=self._target, policy=_requests.policy(request))
+        wanted = make(
+            v1.GetEffectivePolicyRequest, target=self._target, policy=_requests.policy(request)
+        )
         response = await self._channels.stubs().policy.GetEffectivePolicy(wanted, timeout=timeout)
         return _results.effective_policy(response.effective_policy)
 
@@ -703,7 +730,8 @@ class AsyncSession:
         """
         thread = self._named()
         thread.policy.CopyFrom(_requests.fill(v1.MemoryPolicy(), policy))
-        request = v1.UpdateThreadRequest(
+        request = make(
+            v1.UpdateThreadRequest,
             thread=thread,
             update_mask=_requests.policy_mask(policy),
             precondition=_requests.precondition(etag),
@@ -731,8 +759,8 @@ class AsyncSession:
             cursor: the cursor of the last event that was seen. Empty: new changes only.
             include_content: True: events have the content of what was made.
         """
-        request = v1.WatchThreadRequest(
-            thread=self.ref, cursor=cursor, include_content=include_content
+        request = make(
+            v1.WatchThreadRequest, thread=self.ref, cursor=cursor, include_content=include_content
         )
         settings = self._channels.connection.settings
         failures = 0
@@ -745,7 +773,7 @@ class AsyncSession:
                     yield event
                 return
             except grpc.RpcError as failed:
-                error = stream_error(failed, settings, _WATCH)
+                error = call_error(failed, settings, _WATCH)
                 failures += 1
                 if not error.may_resume or failures >= settings.retry.attempts:
                     raise error from failed

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 from datetime import datetime
 
 from recollect import _requests, _results, types, v1
+from recollect._arguments import make
 from recollect._async.pages import pages
 from recollect._connect import AsyncChannels
 from recollect.types import UNCHANGED, Unchanged
@@ -20,7 +21,8 @@ class AsyncUser:
         """The user, for requests of the stubs."""
 
     def __repr__(self) -> str:
-        return f"<User app={self.ref.app_id!r} user={self.ref.user_id!r}>"
+        user = f" user={self.ref.user_id!r}" if self.ref.user_id else ""
+        return f"<AsyncUser app={self.ref.app_id!r}{user}>"
 
     @property
     def _target(self) -> v1.Target:
@@ -68,7 +70,7 @@ class AsyncUser:
             pinned,
             metadata,
         )
-        request = v1.AddMemoriesRequest(user=self.ref, memories=[memory])
+        request = make(v1.AddMemoriesRequest, user=self.ref, memories=[memory])
         response = await self._channels.stubs().memory.AddMemories(request, timeout=timeout)
         return _results.memory(response.memories[0].memory)
 
@@ -131,7 +133,7 @@ class AsyncUser:
 
     async def get_memory(self, memory_id: str, *, timeout: float | None = None) -> types.Memory:
         """One memory by its UUID."""
-        request = v1.GetMemoryRequest(memory_id=memory_id)
+        request = make(v1.GetMemoryRequest, memory_id=memory_id)
         response = await self._channels.stubs().memory.GetMemory(request, timeout=timeout)
         return _results.memory(response.memory)
 
@@ -174,8 +176,9 @@ class AsyncUser:
             pinned=pinned,
             metadata=metadata,
         )
-        request = v1.UpdateMemoryRequest(
-            memory=_requests.fill(v1.Memory(memory_id=memory_id), changes),
+        request = make(
+            v1.UpdateMemoryRequest,
+            memory=_requests.fill(make(v1.Memory, memory_id=memory_id), changes),
             update_mask=_requests.mask(changes),
             precondition=_requests.precondition(etag),
         )
@@ -193,15 +196,17 @@ class AsyncUser:
             text: the newer content: 1 to 4,096 characters.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = v1.SupersedeMemoryRequest(
-            memory_id=memory_id, replacement=v1.MemoryInput(text=text)
+        request = make(
+            v1.SupersedeMemoryRequest,
+            memory_id=memory_id,
+            replacement=make(v1.MemoryInput, text=text),
         )
         response = await self._channels.stubs().memory.SupersedeMemory(request, timeout=timeout)
         return _results.memory(response.memory)
 
     async def forget(self, memory_id: str, *, timeout: float | None = None) -> bool:
         """Deletes a memory. Returns whether it existed."""
-        request = v1.DeleteMemoryRequest(memory_id=memory_id)
+        request = make(v1.DeleteMemoryRequest, memory_id=memory_id)
         response = await self._channels.stubs().memory.DeleteMemory(request, timeout=timeout)
         return response.deleted
 

@@ -10,12 +10,13 @@ from types import TracebackType
 import grpc
 
 from recollect import _requests, _results, types, v1
+from recollect._arguments import make, text
 from recollect._sync.admin import Admin
 from recollect._sync.app import App
 from recollect._sync.pages import pages
 from recollect._sync.session import Session
 from recollect._sync.user import User
-from recollect._calls import stream_error
+from recollect._calls import call_error
 from recollect._connect import Channels, Connection
 from recollect._retry import Retry
 from recollect.v1.stubs import Stubs
@@ -77,6 +78,14 @@ class Recollect:
         )
         self._channels = Channels(connection)
 
+    def __repr__(self) -> str:
+        return f"Recollect({self.addr!r})"
+
+    @property
+    def addr(self) -> str:
+        """The server: `host:port`, or `https://host:port` if it is called with TLS."""
+        return self._channels.connection.addr
+
     @property
     def stubs(self) -> Stubs:
         """The generated stub of each service, such as `stubs.plan.GetPlan(v1.GetPlanRequest(…))`.
@@ -102,32 +111,35 @@ class Recollect:
         self.close()
 
     def session(
-        self, *, app: str, session: str = "", user: str = "", agent_session: str = ""
+        self,
+        *,
+        app: str,
+        user: str | types.NoUser,
+        session: str = "",
+        agent_session: str = "",
     ) -> Session:
         """A conversation by your own names for it. No call is made: the first append creates
         the thread.
 
         Args:
             app: the bot, flow or workflow: 1 to 128 characters.
+            user: the person: 1 to 256 characters. NO_USER: the thread belongs to no user.
             session: your key for the conversation, such as `42`: at most 512 characters.
                 `global` is one that all users of the app share, and `user:ID` that of the user
                 ID; beside another user they are refused (SessionRef in docs/api.md). Empty: the
                 default session of the app's policy.
-            user: the person: at most 256 characters. Empty: the thread has no user.
             agent_session: the key that an agent supplies, used if session is empty.
         """
-        ref = v1.SessionRef(
-            app_id=app, user_id=user, session_key=session, agent_session_key=agent_session
-        )
+        ref = _requests.session_ref(app, user, session, agent_session)
         return Session(self._channels, session=ref)
 
     def thread(self, thread_id: str) -> Session:
         """A conversation by the UUID of its thread. No call is made."""
-        return Session(self._channels, thread_id=thread_id)
+        return Session(self._channels, thread_id=text("thread_id", thread_id))
 
-    def user(self, *, app: str, user: str) -> User:
-        """A user of an app. No call is made. An empty user is the data that belongs to none."""
-        return User(self._channels, v1.UserRef(app_id=app, user_id=user))
+    def user(self, *, app: str, user: str | types.NoUser) -> User:
+        """A user of an app. No call is made. NO_USER is the data that belongs to none."""
+        return User(self._channels, _requests.user_ref(app, user))
 
     def app(self, app: str) -> App:
         """An app. No call is made."""
@@ -140,7 +152,7 @@ class Recollect:
 
     def apps(self, *, timeout: float | None = None) -> Iterator[str]:
         """The ids of the apps that have threads or memories."""
-        request = v1.ListAppsRequest(page_size=500)
+        request = make(v1.ListAppsRequest, page_size=500)
         for page in pages(self.stubs.thread.ListApps, request, timeout):
             for app in page.apps:
                 yield app.app_id
@@ -170,7 +182,7 @@ class Recollect:
         self,
         *,
         app: str = "",
-        user: str | None = None,
+        user: str | types.NoUser | None = None,
         thread_id: str = "",
         after_thread_id: str = "",
         timeout: float | None = None,
@@ -182,16 +194,16 @@ class Recollect:
 
         Args:
             app: the app. Empty: all apps.
-            user: the user of the app. None: all users; empty: the data that belongs to none.
+            user: the user of the app. None: all users; NO_USER: the data that belongs to none.
             thread_id: the thread, without memories and documents. Empty: all threads.
             after_thread_id: continues an export that ended early, after this thread.
             timeout: the seconds that the export may take. Default: no limit.
         """
-        request = v1.ExportRecordsRequest(after_thread_id=after_thread_id)
+        request = make(v1.ExportRecordsRequest, after_thread_id=after_thread_id)
         if thread_id:
             request.target.thread.thread_id = thread_id
         elif user is not None:
-            request.target.user.CopyFrom(v1.UserRef(app_id=app, user_id=user))
+            request.target.user.CopyFrom(_requests.user_ref(app, user))
         elif app:
             request.target.app.app_id = app
         stream = self.stubs.transfer.ExportRecords(request, timeout=timeout)
@@ -199,7 +211,7 @@ class Recollect:
             for response in stream:
                 yield response.record
         except grpc.RpcError as failed:
-            raise stream_error(failed, self._channels.connection.settings, _EXPORT) from failed
+            raise call_error(failed, self._channels.connection.settings, _EXPORT) from failed
         finally:
             stream.cancel()
 
@@ -239,7 +251,7 @@ class Recollect:
                 elif answer == "summary":
                     summary = response.summary
         except grpc.RpcError as failed:
-            raise stream_error(failed, self._channels.connection.settings, _IMPORT) from failed
+            raise call_error(failed, self._channels.connection.settings, _IMPORT) from failed
         finally:
             stream.cancel()
         return types.ImportedRecords(summary=summary, refused=refused)

@@ -23,9 +23,9 @@ public final class Memories {
     private final Calls calls;
     private final UserRef user;
 
-    Memories(Calls calls, String app, String user) {
+    Memories(Calls calls, UserRef user) {
         this.calls = calls;
-        this.user = UserRef.newBuilder().setAppId(app).setUserId(user).build();
+        this.user = user;
     }
 
     /** Stores texts, all or none, and returns the memories. A known text is not stored again. */

@@ -10,7 +10,7 @@ import java.util.stream.Collectors;
 public final class Messages {
     private Messages() {}
 
-    /** A message of the user. */
+    /** A message of the user. An empty text is refused. */
     public static MessageInput user(String text) {
         return of(Role.ROLE_USER, text);
     }
@@ -34,6 +34,9 @@ public final class Messages {
     }
 
     private static MessageInput of(Role role, String text) {
+        if (text == null || text.isEmpty()) {
+            throw RecollectException.invalid("messages", "the text of a message is empty or missing");
+        }
         var message = MessageInput.newBuilder().setRole(role);
         return message.addParts(Part.newBuilder().setText(text)).build();
     }

@@ -31,6 +31,12 @@ import java.util.function.Supplier;
 public final class Recollect implements AutoCloseable {
     /** The version of this client. */
     public static final String VERSION = "1.0.0";
+    /**
+     * Stands for no user, where a conversation or memories belong to none, such as those of a public
+     * page. An empty or missing user is refused instead, since it may be a look-up that failed: all
+     * whose look-up fails would share one conversation.
+     */
+    public static final String NO_USER = "\0no user";
 
     private final ManagedChannel connection;
     private final Reliable reliable;
@@ -65,7 +71,7 @@ public final class Recollect implements AutoCloseable {
             channel.overrideAuthority(builder.authority);
         }
         connection = channel.build();
-        reliable = new Reliable(connection, builder.apiKey, builder.timeout, builder.retry);
+        reliable = new Reliable(connection, target, builder.apiKey, builder.timeout, builder.retry);
         this.channel = ClientInterceptors.intercept(connection, reliable);
         calls = new Calls(this.channel, CallOptions.DEFAULT);
     }
@@ -95,20 +101,18 @@ public final class Recollect implements AutoCloseable {
      * The memory of one conversation.
      *
      * @param app the bot, flow or workflow: 1 to 128 characters
-     * @param user the person: at most 256 characters; empty: the conversation has no user
+     * @param user the person: 1 to 256 characters; or {@link #NO_USER}
      * @param session the key of the conversation, such as {@code 42}
      */
     public Session session(String app, String user, String session) {
-        return session(SessionRef.newBuilder()
-                .setAppId(app)
-                .setUserId(user)
-                .setSessionKey(session)
-                .build());
+        var named = SessionRef.newBuilder().setAppId(app).setUserId(Users.id(user)).setSessionKey(session);
+        return new Session(calls, ThreadRef.newBuilder().setSession(named).build());
     }
 
-    /** The memory of one conversation, named with all fields of the contract. */
+    /** The memory of one conversation, named with all fields of the contract; its user as above. */
     public Session session(SessionRef session) {
-        return new Session(calls, ThreadRef.newBuilder().setSession(session).build());
+        var named = session.toBuilder().setUserId(Users.id(session.getUserId()));
+        return new Session(calls, ThreadRef.newBuilder().setSession(named).build());
     }
 
     /** The memory of the thread with this id, a UUID. */
@@ -116,9 +120,9 @@ public final class Recollect implements AutoCloseable {
         return new Session(calls, ThreadRef.newBuilder().setThreadId(threadId).build());
     }
 
-    /** The long-term memories of a user of an app; with an empty user those of no user. */
+    /** The long-term memories of a user of an app; with {@link #NO_USER} those of no user. */
     public Memories memories(String app, String user) {
-        return new Memories(calls, app, user);
+        return new Memories(calls, Users.ref(app, user));
     }
 
     /** The threads of the tenant. */
@@ -136,9 +140,16 @@ public final class Recollect implements AutoCloseable {
         return stub.apply(channel);
     }
 
-    /** Closes the connection, after at most five seconds for calls in progress. */
+    /** The client with its server, without the key. */
+    @Override
+    public String toString() {
+        return "Recollect(" + reliable.target() + ")";
+    }
+
+    /** Closes the connection, after at most five seconds for calls in progress. Later calls fail. */
     @Override
     public void close() {
+        reliable.refuse();
         connection.shutdown();
         try {
             connection.awaitTermination(5, TimeUnit.SECONDS);

@@ -54,6 +54,18 @@ public final class RecollectException extends RuntimeException {
         return new RecollectException(read(status, trailers == null ? new Metadata() : trailers), thrown);
     }
 
+    /** The error of a call that is refused before it is sent, as the server would refuse it. */
+    static RecollectException invalid(String field, String description) {
+        var info = ErrorInfo.newBuilder().setReason("INVALID_FIELD").setDomain("recollect.dev");
+        var violation = BadRequest.FieldViolation.newBuilder().setField(field).setDescription(description);
+        return of(StatusProto.toStatusRuntimeException(com.google.rpc.Status.newBuilder()
+                .setCode(Status.Code.INVALID_ARGUMENT.value())
+                .setMessage(field + ": " + description)
+                .addDetails(Any.pack(info.build()))
+                .addDetails(Any.pack(BadRequest.newBuilder().addFieldViolations(violation).build()))
+                .build()));
+    }
+
     /** The same error with the stack of the caller; the cause has that of the call. */
     RecollectException here() {
         return new RecollectException(details, this);
@@ -127,12 +139,59 @@ public final class RecollectException extends RuntimeException {
                 attempts == null ? 1 : Integer.parseInt(attempts));
     }
 
+    /** What happened and what to do, which the server cannot say because it depends on this client. */
+    private static String advised(Details details) {
+        var said = details.status.getDescription() == null ? "" : details.status.getDescription();
+        var target = details.trailers.get(Reliable.TARGET);
+        if (target == null) {
+            return said;
+        }
+        if (details.status.getCode() == Status.Code.UNAUTHENTICATED) {
+            return said.replaceFirst("\\.$", "") + ". Pass a key of this server as apiKey, or set RECOLLECT_API_KEY";
+        }
+        var advice = details.reason.isEmpty() ? advice(details.status, target) : "";
+        if (advice.isEmpty()) {
+            return said;
+        }
+        var cause = details.status.getCause();
+        return advice + " (" + said + (cause == null ? "" : ": " + cause.getMessage()) + ")";
+    }
+
+    private static String advice(Status status, String target) {
+        return switch (status.getCode()) {
+            case UNAVAILABLE -> {
+                if (isCausedBy(status, "NotSslRecordException")) {
+                    yield "The server at " + target
+                            + " does not use TLS: use http:// in the address, or start it with a certificate";
+                }
+                if (isCausedBy(status, "Certificate") || isCausedBy(status, "CertPath")) {
+                    yield "The certificate of " + target + " is not trusted: pass its authority with tls(…)";
+                }
+                yield "No Recollect server answers at " + target + ": start one (`recollect dev`), or set address or "
+                        + "RECOLLECT_ADDR. A server with TLS needs an address with https://";
+            }
+            case DEADLINE_EXCEEDED -> target + " did not answer within the timeout of the call";
+            case UNIMPLEMENTED -> "The server at " + target
+                    + " has no such method: it is older than this client, or no Recollect server";
+            default -> "";
+        };
+    }
+
+    private static boolean isCausedBy(Status status, String name) {
+        for (var cause = status.getCause(); cause != null; cause = cause.getCause()) {
+            if (cause.getClass().getSimpleName().contains(name)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     private static String readable(Details details) {
         var text = new StringBuilder(details.status.getCode().name());
         if (!details.reason.isEmpty()) {
             text.append(" (").append(details.reason).append(')');
         }
-        var message = details.status.getDescription() == null ? "" : details.status.getDescription();
+        var message = advised(details);
         text.append(": ").append(message);
         for (var field : details.fields) {
             if (!message.contains(field.field())) {

@@ -30,19 +30,26 @@ final class Reliable implements ClientInterceptor, AutoCloseable {
     static final Metadata.Key<String> ATTEMPTS =
             Metadata.Key.of("recollect-client-attempts", Metadata.ASCII_STRING_MARSHALLER);
 
+    /** In the trailers of a failed call: the server's address. It is not from the server. */
+    static final Metadata.Key<String> TARGET =
+            Metadata.Key.of("recollect-client-target", Metadata.ASCII_STRING_MARSHALLER);
+
     private static final Metadata.Key<String> AUTHORIZATION =
             Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
     /** Fields that name a state. */
     private static final Set<String> PRECONDITIONS = Set.of("precondition", "expected_head");
 
     private final ManagedChannel connection;
+    private final String target;
     private final Supplier<String> apiKey;
     private final Duration timeout;
     private final RetryPolicy retry;
     private final ScheduledExecutorService timer;
+    private volatile boolean closed;
 
-    Reliable(ManagedChannel connection, Supplier<String> apiKey, Duration timeout, RetryPolicy retry) {
+    Reliable(ManagedChannel connection, String target, Supplier<String> apiKey, Duration timeout, RetryPolicy retry) {
         this.connection = connection;
+        this.target = target;
         this.apiKey = apiKey;
         this.timeout = timeout;
         this.retry = retry;
@@ -51,6 +58,20 @@ final class Reliable implements ClientInterceptor, AutoCloseable {
             thread.setDaemon(true);
             return thread;
         });
+    }
+
+    /** The server's address. */
+    String target() {
+        return target;
+    }
+
+    /** Lets later calls fail. */
+    void refuse() {
+        closed = true;
+    }
+
+    boolean isClosed() {
+        return closed;
     }
 
     @Override

@@ -76,6 +76,11 @@ final class RepeatedCall<Q, R> extends ClientCall<Q, R> {
     }
 
     private void attempt() {
+        if (reliable.isClosed()) {
+            var closed = "this client is closed: use another one, or close it later";
+            close(Status.FAILED_PRECONDITION.withDescription(closed), new Metadata());
+            return;
+        }
         var sent = new Metadata();
         sent.merge(headers);
         try {
@@ -130,6 +135,7 @@ final class RepeatedCall<Q, R> extends ClientCall<Q, R> {
                 listener.onClose(status, trailers);
             } else if (!isRepeated(status, trailers)) {
                 trailers.put(Reliable.ATTEMPTS, String.valueOf(attempts));
+                trailers.put(Reliable.TARGET, reliable.target());
                 listener.onClose(isCanceled() ? Status.CANCELLED.withCause(status.asException()) : status, trailers);
             }
         }

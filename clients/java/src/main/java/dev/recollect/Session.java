@@ -23,6 +23,7 @@ import dev.recollect.v1.SearchResponse;
 import dev.recollect.v1.Target;
 import dev.recollect.v1.ThreadRef;
 import dev.recollect.v1.ThreadServiceGrpc;
+import dev.recollect.v1.UserRef;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
@@ -49,6 +50,17 @@ public final class Session {
         return ref;
     }
 
+    /** The session with its names. */
+    @Override
+    public String toString() {
+        if (!ref.hasSession()) {
+            return "Session(thread: " + ref.getThreadId() + ")";
+        }
+        var names = ref.getSession();
+        return "Session(app: " + names.getAppId() + ", user: " + names.getUserId() + ", session: "
+                + names.getSessionKey() + ")";
+    }
+
     /** The same session with another deadline for each call. */
     public Session withTimeout(Duration timeout) {
         return new Session(calls.withTimeout(timeout), ref);
@@ -59,7 +71,9 @@ public final class Session {
         if (!ref.hasSession()) {
             throw new IllegalStateException("name the user: recollect.memories(app, user)");
         }
-        return new Memories(calls, ref.getSession().getAppId(), ref.getSession().getUserId());
+        var names = ref.getSession();
+        var user = UserRef.newBuilder().setAppId(names.getAppId()).setUserId(names.getUserId());
+        return new Memories(calls, user.build());
     }
 
     /**

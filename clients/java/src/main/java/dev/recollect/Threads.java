@@ -7,7 +7,6 @@ import dev.recollect.v1.Target;
 import dev.recollect.v1.Thread;
 import dev.recollect.v1.ThreadRef;
 import dev.recollect.v1.ThreadServiceGrpc;
-import dev.recollect.v1.UserRef;
 import java.util.function.Consumer;
 
 /** The threads of the tenant. Lists have the newest first and are read in pages as they are needed. */
@@ -24,9 +23,9 @@ public final class Threads {
         return list(request -> request.setTarget(target));
     }
 
-    /** The threads of a user of an app; with an empty user those without one. */
+    /** The threads of a user of an app; with {@link Recollect#NO_USER} those without one. */
     public Pages<Thread> list(String app, String user) {
-        var target = Target.newBuilder().setUser(UserRef.newBuilder().setAppId(app).setUserId(user));
+        var target = Target.newBuilder().setUser(Users.ref(app, user));
         return list(request -> request.setTarget(target));
     }
 

@@ -305,7 +305,65 @@ class RetryTest {
             var failed = assertThrows(RecollectException.class, () -> append(recollect));
             assertEquals(Status.Code.UNAVAILABLE, failed.code());
             assertEquals(2, failed.attempts());
+            says(failed, "No Recollect server answers at 127.0.0.1:" + port + ": start one (`recollect dev`)");
         }
+    }
+
+    @Test
+    void aServerWithoutTlsIsNamedAsSuch() throws IOException {
+        var server = serve(InsecureServerCredentials.create());
+        try (var recollect = Recollect.builder()
+                .address("https://127.0.0.1:" + server.getPort())
+                .retry(RetryPolicy.NEVER)
+                .build()) {
+            var failed = assertThrows(RecollectException.class, () -> append(recollect));
+            says(failed, "does not use TLS: use http:// in the address");
+        }
+    }
+
+    @Test
+    void aCallAfterCloseSaysSo() throws IOException {
+        var server = serve(InsecureServerCredentials.create());
+        var recollect = Recollect.builder().address("127.0.0.1:" + server.getPort()).build();
+        recollect.close();
+        var failed = assertThrows(RecollectException.class, () -> append(recollect));
+        assertEquals(Status.Code.FAILED_PRECONDITION, failed.code());
+        says(failed, "this client is closed");
+    }
+
+    @Test
+    void anEmptyUserAndAnEmptyTextAreRefused() throws IOException {
+        var server = serve(InsecureServerCredentials.create());
+        try (var recollect = Recollect.builder().address("127.0.0.1:" + server.getPort()).build()) {
+            for (var user : new String[] {"", null}) {
+                var failed = assertThrows(RecollectException.class, () -> recollect.session("support", user, "42"));
+                assertEquals("INVALID_FIELD", failed.reason());
+                assertEquals("user", failed.fields().get(0).field());
+                says(failed, "NO_USER");
+                assertThrows(RecollectException.class, () -> recollect.memories("support", user));
+                assertThrows(RecollectException.class, () -> recollect.threads().list("support", user));
+            }
+            var memory = recollect.session("support", "ada", "42");
+            says(assertThrows(RecollectException.class, () -> memory.append("Hello", "")), "is empty");
+            says(assertThrows(RecollectException.class, () -> memory.append(null, "Hello")), "is empty");
+            assertEquals(0, calls.size());
+
+            var nobody = recollect.session("support", Recollect.NO_USER, "42");
+            nobody.append("Hello", "Good day.");
+            assertEquals("", nobody.ref().getSession().getUserId());
+            assertEquals("Session(app: support, user: ada, session: 42)", memory.toString());
+        }
+    }
+
+    @Test
+    void whatIsPrintedNamesTheServerAndNotTheKey() {
+        try (var recollect = Recollect.builder().address("127.0.0.1:1").apiKey("secret").build()) {
+            assertEquals("Recollect(127.0.0.1:1)", recollect.toString());
+        }
+    }
+
+    private static void says(RecollectException failed, String text) {
+        assertTrue(failed.getMessage().contains(text), failed.getMessage());
     }
 
     @Test
