@@ -12,7 +12,8 @@ export PATH := $(CURDIR)/.setup/bin:$(CURDIR)/.setup/node/node_modules/.bin:$(PA
 DATA ?= ../shared/data/locomo-dev
 
 # Compiling the clients of the other languages may take longer than a test is given.
-BUILD_CLIENTS = for language in go python typescript java {go,python,typescript,java}-package n8n; do \
+BUILD_CLIENTS = for language in go python typescript java {go,python,typescript,java}-package \
+  python-frameworks python-crewai n8n; do \
   tests/clients/run $$language --build || [ $$? = 77 ] || exit 1; done
 
 .PHONY: help
@@ -45,6 +46,11 @@ test: setup ## Run the tests, but for the long ones
 test-all: setup build-clients ## Run all tests: also the clients, the console and chaos
 	@RECOLLECT_LONG_TESTS=1 scripts/run-tests
 
+.PHONY: test-model
+test-model: setup ## Run the tests with a small real language model
+	@scripts/setup test-model
+	RECOLLECT_LONG_TESTS=1 RECOLLECT_TEST_MODEL=1 scripts/run-tests small_model --test-threads 1
+
 .PHONY: features
 features: setup build-clients ## Run the tests of the feature table, and print the table
 	cargo build --workspace --bins
@@ -70,6 +76,26 @@ fuzz: setup ## Call every method with invalid requests, and render generated con
 	cargo build --workspace --bins
 	target/debug/recollect-chaos fuzz $(FUZZ)
 	PROPTEST_CASES=$(HISTORIES) cargo test --workspace --test provider_schemas
+
+.PHONY: dist
+dist: ## Make what people install: tarball, wheel, npm and Debian package, image
+	@scripts/setup dist
+	@packaging/build
+
+.PHONY: test-dist
+test-dist: ## Install each of them into a bare system, and recall something
+	@scripts/setup dist
+	@packaging/try
+
+# More seeds: make simulate SEEDS=10000. One again: RECOLLECT_SEED=17 make simulate SEEDS=1
+SEEDS ?= 1000
+# Those of the interfaces' test, which may take 300 seconds.
+INTERFACE_SEEDS = $(if $(RECOLLECT_SEED),1,60)
+
+.PHONY: simulate
+simulate: setup ## Simulate workers and faults by seed, and compare interfaces and indexes
+	RECOLLECT_SEEDS=$(SEEDS) cargo test --workspace --test store --test index -- simulation generated_searches
+	RECOLLECT_SEEDS=$(INTERFACE_SEEDS) scripts/run-tests grpc_json_and_mcp
 
 .PHONY: test-qdrant
 test-qdrant: ## Run the tests of index and recall against a real Qdrant at QDRANT_URL
@@ -105,7 +131,7 @@ lint: ## Check format, Rust lints, dependencies, the contract, manifests and scr
 	fi
 	@scripts/lint-deploy
 	@if command -v shellcheck >/dev/null; then \
-	  echo "shellcheck scripts" && shellcheck -x scripts/setup scripts/lint-deploy scripts/proto-breaking scripts/generate scripts/clients-env scripts/run-tests tests/clients/run tests/console/run .ci/run; \
+	  echo "shellcheck scripts" && shellcheck -x scripts/setup scripts/lint-deploy scripts/proto-breaking scripts/generate scripts/clients-env scripts/run-tests tests/clients/run tests/console/run packaging/build packaging/try packaging/check-tag packaging/publish .ci/run; \
 	else \
 	  echo "Skipped: the scripts (no shellcheck)"; \
 	fi

@@ -1,0 +1,5 @@
+"""`python -m recollect_server` is `recollect`."""
+
+from recollect_server import main
+
+main()
