@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 
 #[path = "layout/modules.rs"]
 mod modules;
+#[path = "layout/pages.rs"]
+mod pages;
 
 use modules::{Module, Source};
 
@@ -25,6 +27,7 @@ const LEVELS: [&[&str]; 20] = [
     &[
         "memory-budget",
         "memory-checksum",
+        "memory-connect",
         "memory-formats",
         "memory-http",
         "memory-ledger",
@@ -43,11 +46,16 @@ const LEVELS: [&[&str]; 20] = [
     ],
     &["memory-derived"],
     &["memory-import", "memory-store"],
-    &["memory-embed", "memory-distill", "memory-embedded"],
+    &[
+        "memory-embed",
+        "memory-distill",
+        "memory-embedded",
+        "memory-flags",
+    ],
     &["memory-index"],
     &["memory-recall"],
     &["memory-context"],
-    &["memory-mcp", "memory-worker", "memory-grpc"],
+    &["memory-mcp", "memory-proxy", "memory-worker", "memory-grpc"],
     &["memory-api"],
     &["memory-transfer"],
     &["memory-server"],
@@ -63,7 +71,7 @@ const LEVELS: [&[&str]; 20] = [
 
 /// Third-party crates that are the business of few, and the crates that may
 /// depend on them. Tests may use what they need.
-const OWNERS: [(&str, &[&str]); 32] = [
+const OWNERS: [(&str, &[&str]); 34] = [
     // Storage. `memory-embedded` connects to its cluster before there is a
     // schema, and `doctor` to a database that may have none. `memory-runtime` formats errors of
     // Postgres without the rows that they quote.
@@ -107,6 +115,7 @@ const OWNERS: [(&str, &[&str]); 32] = [
             "memory-contract",
             "memory-http",
             "memory-mcp",
+            "memory-proxy",
             "memory-index",
             "memory-test-qdrant",
             "memory-grpc",
@@ -138,10 +147,15 @@ const OWNERS: [(&str, &[&str]); 32] = [
     ("opentelemetry-otlp", &["memory-process"]),
     ("tracing-subscriber", &["memory-config", "memory-process"]),
     // The command line and the configuration.
-    ("clap", &["recollect", "memory-bench", "ranking"]),
+    (
+        "clap",
+        &["memory-flags", "recollect", "memory-bench", "ranking"],
+    ),
     ("comfy-table", &["recollect", "memory-bench"]),
     ("indicatif", &["recollect", "memory-bench"]),
     ("figment", &["memory-config"]),
+    ("jsonc-parser", &["memory-connect"]),
+    ("toml_edit", &["memory-connect"]),
 ];
 
 /// Lines of a crate's `src`, tests included.
@@ -337,17 +351,7 @@ fn every_crate_has_the_license_of_the_workspace() {
 
 #[test]
 fn the_metrics_of_dashboard_and_alerts_exist() {
-    let mut described = BTreeSet::new();
-    for file in rust_files(&root().join("crates")) {
-        let code = fs::read_to_string(file).unwrap();
-        for kind in ["counter", "gauge", "histogram"] {
-            for call in code.split(&format!("describe_{kind}!(")).skip(1) {
-                let name = call.trim_start().strip_prefix('"');
-                let name = name.and_then(|name| name.split('"').next());
-                described.extend(name.map(str::to_owned));
-            }
-        }
-    }
+    let described = pages::described_metrics();
     for file in ["dashboard.json", "alerts.yaml"] {
         let text = fs::read_to_string(root().join("deploy/monitoring").join(file)).unwrap();
         let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
@@ -371,24 +375,41 @@ fn the_metrics_of_dashboard_and_alerts_exist() {
 fn the_tests_that_pages_name_exist() {
     for (page, at_least) in [("SECURITY.md", 10), ("docs/stacks.md", 15)] {
         let text = fs::read_to_string(root().join(page)).unwrap();
-        let missing = missing_tests(&text, at_least);
+        let named = test_names(text.split('`').skip(1).step_by(2));
+        assert!(named.len() >= at_least, "{page}: {named:?}");
+        let missing = missing_tests(&named);
         assert!(missing.is_empty(), "{page}: no such test: {missing:#?}");
+    }
+    // The reasons of blocks that are only shown.
+    for page in pages::all() {
+        let text = fs::read_to_string(&page).unwrap();
+        let reasons = text.split("<!-- shown:").skip(1);
+        let reasons = reasons.filter_map(|rest| rest.split("-->").next());
+        let missing = missing_tests(&test_names(reasons.flat_map(str::split_whitespace)))
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>();
+        assert!(missing.is_empty(), "{page:?}: no such test: {missing:#?}");
     }
 }
 
-/// The names of tests on a page, in backticks and of four words or more, that no test has.
-fn missing_tests(page: &str, at_least: usize) -> Vec<&str> {
-    let named: BTreeSet<&str> = page
-        .split('`')
-        .skip(1)
-        .step_by(2)
+/// Those of some words that are names of tests: four words or more.
+fn test_names<'a>(words: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
+    words
         .filter(|name| name.matches('_').count() >= 3)
         .filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
-        .collect();
-    assert!(named.len() >= at_least, "{named:?}");
+        .collect()
+}
+
+/// The names that no test has.
+fn missing_tests<'a>(named: &BTreeSet<&'a str>) -> Vec<&'a str> {
+    if named.is_empty() {
+        return Vec::new();
+    }
     let mut code = String::new();
     for directory in [
         "tests/e2e",
+        "tests/layout",
         "crates/memory-store/tests",
         "crates/memory-embed/tests",
         "crates/memory-index/tests",
@@ -398,10 +419,8 @@ fn missing_tests(page: &str, at_least: usize) -> Vec<&str> {
             code += &fs::read_to_string(file).unwrap();
         }
     }
-    named
-        .into_iter()
-        .filter(|name| !code.contains(&format!("fn {name}(")))
-        .collect()
+    let missing = |name: &&str| !code.contains(&format!("fn {name}("));
+    named.iter().copied().filter(missing).collect()
 }
 
 struct Package {

@@ -8,8 +8,8 @@ use memory_contract::proto::{
     UpdateThreadRequest, UserRef,
 };
 use recollect_tests::{
-    Client, Failure, PLAIN, app, apply, by_id, by_session, mask, memory, of_user, seconds, session,
-    trial,
+    Client, Failure, PLAIN, app, apply, by_id, by_session, listed, mask, memory, of_user, seconds,
+    session, trial,
 };
 use tonic::Code;
 
@@ -196,6 +196,7 @@ async fn l06_a_writer_adds_checkpoints_and_replaces_none() {
         },
         PutCheckpointRequest {
             parent_checkpoint_id: "0".to_owned(),
+            allow_missing_parent: true,
             ..whole.clone()
         },
     );
@@ -427,7 +428,7 @@ async fn l06_a_writer_adds_no_memory_that_erases_another() {
     names(writer.refused(import).await, "memories");
     let put = PutWorkingMemoryRequest {
         thread: by_session(session(&app, "ada", "s")),
-        memories: vec![memory("Is tall.")],
+        memories: vec![listed("Is tall.")],
         ..Default::default()
     };
     names(writer.refused(put).await, "memories");

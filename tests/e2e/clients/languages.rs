@@ -3,10 +3,10 @@
 use std::fs;
 
 use recollect_tests::{
-    Key, PLAIN, Skipped, apply, history_request, long_trial, project_dir, session, texts, trial,
+    Key, PLAIN, Skipped, apply, history_request, long_trial, project_dir, recollect_binary,
+    session, texts, trial,
 };
 
-use super::tools::blocks;
 use crate::plain;
 
 /// Each language with its name in a fenced block and its program.
@@ -44,6 +44,18 @@ async fn a_generated_python_client_takes_a_chat_turn() -> Result<(), Skipped> {
 #[apply(long_trial)]
 async fn b12_the_python_package_takes_a_chat_turn_and_passes_its_tests() -> Result<(), Skipped> {
     takes_a_chat_turn("python-package").await
+}
+
+#[apply(long_trial)]
+async fn b12_the_adapters_of_further_python_frameworks_pass_their_tests() -> Result<(), Skipped> {
+    plain().await;
+    run("python-frameworks").await.map(drop)
+}
+
+#[apply(long_trial)]
+async fn b12_the_crewai_adapter_passes_its_tests() -> Result<(), Skipped> {
+    plain().await;
+    run("python-crewai").await.map(drop)
 }
 
 #[apply(long_trial)]
@@ -95,14 +107,16 @@ async fn b13_the_dify_plugin_passes_its_tests() -> Result<(), Skipped> {
 
 /// Runs the programs and tests of a language, and returns what they print.
 async fn run(language: &str) -> Result<String, Skipped> {
-    // Answering the server's pings must go on meanwhile, or it closes the connection.
-    let output = tokio::process::Command::new(project_dir().join("tests/clients/run"))
+    let mut command = tokio::process::Command::new(project_dir().join("tests/clients/run"));
+    command
         .arg(language)
         .env("RECOLLECT_ADDR", &PLAIN.ready().addr)
-        .env("RECOLLECT_API_KEY", Key::Acme.secret())
-        .output()
-        .await
-        .unwrap();
+        .env("RECOLLECT_API_KEY", Key::Acme.secret());
+    if language == "python-package" {
+        command.env("RECOLLECT_PROGRAM", recollect_binary());
+    }
+    // Answering the server's pings must go on meanwhile, or it closes the connection.
+    let output = command.output().await.unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(77) {
         return Err(Skipped(errors.trim().to_owned()));
@@ -159,4 +173,13 @@ fn region(program: &str) -> String {
     let lines: Vec<&str> = lines.take_while(|line| !marks(line)).collect();
     assert!(!lines.is_empty(), "no region");
     lines.join("\n").trim().to_owned()
+}
+
+/// The fenced blocks of a page in a language.
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
+    page.split(&format!("```{language}\n"))
+        .skip(1)
+        .filter_map(|rest| rest.split_once("```"))
+        .map(|(block, _)| block.trim())
+        .collect()
 }

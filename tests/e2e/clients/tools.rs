@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::{env, fs};
 
-use prost_reflect::DynamicMessage;
 use recollect_tests::{
     DataDir, Dynamic, Key, Options, PLAIN, Server, Skipped, app, apply, project_dir, setup_tool,
     trial, trial_with_own_server,
@@ -172,50 +171,4 @@ async fn a_python_client_drives_the_service() -> Result<(), Skipped> {
         }
     }
     Ok(())
-}
-
-#[apply(trial)]
-async fn the_readme_shows_the_examples() {
-    let read = |path: &Path| fs::read_to_string(path).unwrap();
-    let root = project_dir();
-    let examples = [
-        "examples/client.py",
-        "examples/memories.py",
-        "clients/python/examples/turn.py",
-    ];
-    let examples = examples.map(|path| read(&root.join(path))).join("\n");
-    let mut pages = vec![root.join("README.md")];
-    let entries = fs::read_dir(root.join("docs/memory")).unwrap();
-    pages.extend(entries.map(|entry| entry.unwrap().path()));
-    assert!(pages.len() >= 10, "{pages:?}");
-    for page in pages {
-        let (name, text) = (page.display(), read(&page));
-        let python = blocks(&text, "python");
-        assert!(!python.is_empty(), "{name} has no Python");
-        for block in python {
-            assert!(examples.contains(block), "{name}: no example has:\n{block}");
-        }
-        let commands: Vec<&str> = blocks(&text, "sh")
-            .into_iter()
-            .flat_map(|block| block.split("grpcurl -plaintext -d '").skip(1))
-            .collect();
-        assert!(!commands.is_empty(), "{name} has no grpcurl");
-        for command in commands {
-            let (request, rest) = command.split_once("' ").unwrap();
-            let method = rest.split_whitespace().last().unwrap();
-            let method = Dynamic::method(method.strip_prefix("recollect.v1.").unwrap());
-            let request: Value = serde_json::from_str(request).unwrap();
-            DynamicMessage::deserialize(method.input(), &request)
-                .unwrap_or_else(|error| panic!("{name}: {error}: {request}"));
-        }
-    }
-}
-
-/// The fenced blocks of a page in a language.
-pub(super) fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
-    page.split(&format!("```{language}\n"))
-        .skip(1)
-        .filter_map(|rest| rest.split_once("```"))
-        .map(|(block, _)| block.trim())
-        .collect()
 }

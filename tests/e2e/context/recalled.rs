@@ -1,13 +1,13 @@
 //! Contexts: recalled messages, and stable bytes for equal requests.
 
 use memory_contract::proto::{
-    BuildContextRequest, ContextBlockKind as Kind, DegradationReason, MemoryMode, MemoryPolicy,
-    MessageInput, RecallScope, Role,
+    BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind, DegradationReason,
+    MemoryMode, MemoryPolicy, MessageInput, ProviderFormat, RecallScope, Role,
 };
 use prost::Message as _;
 use recollect_tests::{
-    Options, Server, USER_DEFAULT, app, apply, block, block_texts, by_session, check_context,
-    context_request, free_addr, mode, quoted_texts, quotes, say, session, trial,
+    Options, SOON, Server, USER_DEFAULT, app, apply, block, block_texts, by_session, check_context,
+    context_request, eventually, free_addr, mode, quoted_texts, quotes, say, session, trial,
     trial_with_own_server, turn,
 };
 
@@ -85,6 +85,55 @@ async fn the_same_request_gives_the_same_bytes() {
     client.append(&unrelated, turns(3)).await;
     let later = client.context(windowed).await;
     assert_eq!(later.encode_to_vec(), first.encode_to_vec());
+}
+
+#[apply(trial_with_own_server)]
+async fn b02_a_context_says_how_many_messages_wait_to_be_indexed_and_then_stays_the_same() {
+    // A separate server: other tests' messages would change how rare a word is.
+    let (_dir, _server, client) = Server::start_own(&Options::default()).await;
+    let thread_id = client.thread(&app()).await;
+    let name = "My dog is called Pixel.";
+    client.append_turn(&thread_id, name, "A fine name!").await;
+    let ask = async |format: ProviderFormat| {
+        let request = BuildContextRequest {
+            formats: vec![format.into()],
+            max_tokens: None,
+            explain: false,
+            ..context_request(&thread_id, "What is my dog called?")
+        };
+        client.context(request).await
+    };
+    let mut notes = 0;
+    // On a busy machine the index may have them before the question comes.
+    eventually(
+        "a question is asked before all is indexed",
+        SOON,
+        async || {
+            let said =
+                (notes..notes + 40).map(|number| say(Role::User, &format!("Note {number}.")));
+            client.append(&thread_id, said.collect()).await;
+            notes += 40;
+            let context = ask(ProviderFormat::OpenaiChat).await;
+            let quoted = quoted_texts(&context);
+            assert!(quoted.contains(&name.to_owned()), "{quoted:?}");
+            context.pending_count > 0
+        },
+    )
+    .await;
+    eventually("all is indexed", SOON, async || {
+        ask(ProviderFormat::OpenaiChat).await.pending_count == 0
+    })
+    .await;
+
+    let first = ask(ProviderFormat::OpenaiChat).await;
+    let second = ask(ProviderFormat::AnthropicMessages).await;
+    let told = |context: &BuildContextResponse| (context.pending_count, quoted_texts(context));
+    assert_eq!(told(&first), told(&second));
+    assert_eq!(first.pending_count, 0);
+    // A window searches nothing.
+    client.append_text(&thread_id, "One more note.").await;
+    let windowed = in_mode(&client, &thread_id, MemoryMode::Window).await;
+    assert_eq!(windowed.pending_count, 0);
 }
 
 #[apply(trial)]

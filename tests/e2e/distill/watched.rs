@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use memory_contract::proto::{
-    ExtractionStrategy, MemoryMode, MemoryPolicy, PutWorkingMemoryRequest, Role,
-    WatchThreadResponse, WorkingMessage, watch_thread_response::Event,
+    ExtractionStrategy, MemoryMode, MemoryPolicy, Message, PutWorkingMemoryRequest, Role,
+    WatchThreadResponse, watch_thread_response::Event,
 };
 use recollect_tests::{Key, Reported as _, apply, by_id, plan, put, say, trial, turn};
 
@@ -80,7 +80,7 @@ async fn a_watch_reports_derived_text() {
     let last = say(Role::User, "And now?");
     let memory = PutWorkingMemoryRequest {
         thread: by_id(&thread_id),
-        messages: vec![WorkingMessage {
+        messages: vec![Message {
             role: last.role,
             parts: last.parts,
             ..Default::default()

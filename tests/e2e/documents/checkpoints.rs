@@ -17,7 +17,7 @@ use super::user;
 use crate::access::transactions;
 use crate::plain;
 
-fn of(app: &str, key: &str) -> SessionRef {
+pub(super) fn of(app: &str, key: &str) -> SessionRef {
     session(app, "ada", key)
 }
 
@@ -212,6 +212,7 @@ async fn b18_writes_of_tasks_belong_to_their_checkpoint() {
     let client = plain().await;
     let app = app();
     let large = vec![7; 10_000];
+    client.call(checkpoint(&app, "s", "00", &[])).await;
     // Before their checkpoint.
     let early = vec![
         write("t", 1, b"second"),

@@ -3,6 +3,7 @@
 mod checkpoint_limits;
 mod checkpoints;
 mod deduplication;
+mod deleted_runs;
 mod lifetimes;
 mod searching;
 mod storing;

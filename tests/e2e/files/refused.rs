@@ -1,7 +1,7 @@
 //! Content that requests contain themselves, where they are refused.
 
 use memory_contract::proto::{
-    AppendMessagesRequest, FileRef, FileType, Part, PutWorkingMemoryRequest, Role, WorkingMessage,
+    AppendMessagesRequest, FileRef, FileType, Message, Part, PutWorkingMemoryRequest, Role,
     file_ref, part::Content,
 };
 use recollect_tests::{SOON, app, apply, by_id, eventually, has_etag, trial, turn, with_parts};
@@ -128,7 +128,7 @@ async fn content_of_a_refused_working_memory_is_erased_at_once() {
     let part = unique_part();
     let request = PutWorkingMemoryRequest {
         thread: by_id(&thread_id),
-        messages: vec![WorkingMessage {
+        messages: vec![Message {
             role: Role::User.into(),
             parts: vec![part.clone()],
             ..Default::default()

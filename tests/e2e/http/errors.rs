@@ -37,7 +37,7 @@ fn named(code: Code) -> (u16, &'static str) {
 
 /// The error of an answer, as a gRPC client would have it.
 #[track_caller]
-fn failure(answer: &HttpAnswer) -> Failure {
+pub fn failure(answer: &HttpAnswer) -> Failure {
     let error = answer.json();
     let codes = (0..=16).map(Code::from);
     let mut codes = codes.filter(|code| {

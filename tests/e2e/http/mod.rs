@@ -2,7 +2,7 @@
 
 mod browsers;
 mod clients;
-mod errors;
+pub mod errors;
 mod requests;
 mod same_answers;
 mod streams;

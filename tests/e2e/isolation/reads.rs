@@ -230,6 +230,12 @@ async fn n15_a_global_thread_is_in_no_users_memory() {
     let own = client
         .append_text(&without_user, "When does the canteen close?")
         .await;
+    // A revision waits for its own thread alone.
+    for (thread_id, revision) in [(&global, &said.revision), (&without_user, &own.revision)] {
+        client
+            .search(search_request(thread_id, "canteen", revision))
+            .await;
+    }
     // Neither thread has a user, so neither may reach the other.
     for (thread_id, revision, text) in [
         (&global, &own.revision, "The canteen closes at three."),

@@ -6,9 +6,9 @@ use memory_contract::file::InlineContent;
 use memory_contract::proto::{
     AddNodeTurnRequest, AppendMessagesRequest, BuildContextRequest, BuildContextResponse,
     ContextBlockKind as Kind, File, FileDelivery, FileRef, FileType, GetFileContentRequest,
-    GetHistoryRequest, GetNodeHistoryRequest, ImageDetail, MemoryMode, MemoryPolicy,
+    GetHistoryRequest, GetNodeHistoryRequest, ImageDetail, MemoryMode, MemoryPolicy, Message,
     NodeMessageInput, NodeRef, Part, ProviderFormat, PutWorkingMemoryRequest, RegisterFileRequest,
-    Role, ToolResult, WorkingMessage, file, file_ref, part, tool_result_part,
+    Role, ToolResult, file, file_ref, part, tool_result_part,
 };
 use recollect_tests::{
     Client, Key, Options, S3, SOON, Server, app, apply, block, body, body_json, by_id,
@@ -415,12 +415,12 @@ async fn content_of_a_branched_working_memory_outlives_the_former_message() {
     let appended = client.append(&thread_id, said).await;
     // A new message comes first: the former one comes back on a branch, with a new id.
     let former = &appended.messages[0].message_id;
-    let first = WorkingMessage {
+    let first = Message {
         role: Role::User.into(),
         parts: recollect_tests::say(Role::User, "Look.").parts,
         ..Default::default()
     };
-    let second = WorkingMessage {
+    let second = Message {
         message_id: former.clone(),
         role: Role::User.into(),
         parts: picture,

@@ -4,9 +4,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use memory_contract::proto::{
     AppendMessagesRequest, BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind,
-    GetHistoryRequest, MemoryFilter, MemoryInput, MemoryMode, MemoryPolicy, MessageInput,
+    GetHistoryRequest, MemoryFilter, MemoryInput, MemoryMode, MemoryPolicy, Message, MessageInput,
     ProviderFormat, PutWorkingMemoryRequest, RecallRequest, Role, SearchMemoriesRequest,
-    SearchRequest, SessionRef, WorkingMessage,
+    SearchRequest, SessionRef,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
@@ -113,7 +113,7 @@ async fn j11_the_memory_prompt_has_working_memory_and_what_search_finds_in_one_c
         thread: by_session(today.clone()),
         messages: messages
             .into_iter()
-            .map(|message| WorkingMessage {
+            .map(|message| Message {
                 role: message.role,
                 parts: message.parts,
                 ..Default::default()

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use memory_contract::proto::{
     ExtractionStrategy, GetHistoryRequest, GetWorkingMemoryRequest, ListMessagesRequest,
     MemoryPolicy, Message, PutWorkingMemoryRequest, PutWorkingMemoryResponse, Role, SearchRequest,
-    SessionRef, WorkingMemory, WorkingMessage,
+    SessionRef, WorkingMemory,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, Options, SOON, Server, app, apply, by_session, eventually, eventually_some, memory,
+    Client, Options, SOON, Server, app, apply, by_session, eventually, eventually_some, listed,
     metadata, say, seconds, session, target_session, target_thread, target_user, text_of, texts,
     trial, trial_with_own_server,
 };
@@ -19,8 +19,8 @@ use tonic::Code;
 use crate::acme;
 
 /// A message as the client keeps it: with a ULID and a time.
-fn message(ulid: &str, role: Role, text: &str) -> WorkingMessage {
-    WorkingMessage {
+fn message(ulid: &str, role: Role, text: &str) -> Message {
+    Message {
         message_id: ulid.to_owned(),
         role: role.into(),
         parts: say(role, text).parts,
@@ -32,7 +32,7 @@ fn message(ulid: &str, role: Role, text: &str) -> WorkingMessage {
     }
 }
 
-fn trip() -> Vec<WorkingMessage> {
+fn trip() -> Vec<Message> {
     vec![
         message(
             "01K7XQ4Y8RC8V0N5W0D3T1H2PA",
@@ -55,7 +55,7 @@ fn trip() -> Vec<WorkingMessage> {
 async fn put(
     client: &Client,
     session: &SessionRef,
-    messages: Vec<WorkingMessage>,
+    messages: Vec<Message>,
 ) -> PutWorkingMemoryResponse {
     let request = PutWorkingMemoryRequest {
         thread: by_session(session.clone()),
@@ -83,7 +83,7 @@ async fn j07_a_client_puts_a_session_again_and_again() {
     let client = acme().await;
     let session = session(&app(), "ada", "chat_123");
     let mut kept = trip();
-    let sent = |kept: &[WorkingMessage]| -> Vec<String> {
+    let sent = |kept: &[Message]| -> Vec<String> {
         kept.iter().map(|one| one.message_id.clone()).collect()
     };
     let history = async || {
@@ -217,7 +217,7 @@ async fn j09_a_ttl_for_privacy_erases_the_messages_and_what_was_made_of_them() {
     // One that erases the thread says when. It is put again with each turn.
     let mut request = PutWorkingMemoryRequest {
         ttl_deletes_thread: true,
-        memories: vec![memory("Ada travels in spring.")],
+        memories: vec![listed("Ada travels in spring.")],
         ..with_ttl(&private, 3_600)
     };
     let answer = client.call(request.clone()).await;

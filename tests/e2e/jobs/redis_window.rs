@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use memory_contract::proto::{
     AppendMessagesRequest, BuildContextRequest, BuildContextResponse, ContextBlockKind as Kind,
     EffectivePolicy, GetEffectivePolicyRequest, GetWorkingMemoryRequest, ListMessagesRequest,
-    MemoryMode, MemoryPolicy, MessageInput, PolicyLevel, PutWorkingMemoryRequest, RecallRequest,
-    RecallResponse, Role, SearchRequest, SessionRef, WorkingMemory, WorkingMessage,
+    MemoryMode, MemoryPolicy, Message, MessageInput, PolicyLevel, PutWorkingMemoryRequest,
+    RecallRequest, RecallResponse, Role, SearchRequest, SessionRef, WorkingMemory,
 };
 use recollect_tests::{
     Client, DataDir, Options, SOON, Server, app, apply, block, block_texts, by_session,
@@ -263,7 +263,7 @@ async fn j10_thresholds_extraction_and_top_k_are_set_once_for_the_server() {
         thread: by_session(short.clone()),
         messages: day(1)
             .into_iter()
-            .map(|one| WorkingMessage {
+            .map(|one| Message {
                 role: one.role,
                 parts: one.parts,
                 ..Default::default()

@@ -4,8 +4,8 @@ use std::fs;
 
 use memory_contract::proto::{
     BreakerState, DeleteSecretRequest, ExtractionStrategy, LedgerKind, LedgerState, MemoryMode,
-    MemoryPolicy, ModelProvider, ModelPurpose, PutWorkingMemoryRequest, Role, SetSecretRequest,
-    TextOrigin, WorkingMessage,
+    MemoryPolicy, Message, ModelProvider, ModelPurpose, PutWorkingMemoryRequest, Role,
+    SetSecretRequest, TextOrigin,
 };
 use recollect_tests::{
     Answering, Client, DataDir, Finished, Key, LanguageModel, Options, SOON, Server, app, apply,
@@ -384,7 +384,7 @@ async fn n04_a_working_memory_that_is_put_meanwhile_does_not_spoil_an_observatio
     let only = say(Role::User, "Only this.");
     let put = PutWorkingMemoryRequest {
         thread: by_id(&thread_id),
-        messages: vec![WorkingMessage {
+        messages: vec![Message {
             role: only.role,
             parts: only.parts,
             ..Default::default()

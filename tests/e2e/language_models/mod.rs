@@ -6,6 +6,7 @@ mod facts;
 mod held;
 mod outages;
 mod ranges;
+mod small;
 mod strategies;
 mod summaries;
 mod without;

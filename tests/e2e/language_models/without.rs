@@ -1,17 +1,17 @@
 //! Everything works without a language model.
 
 use memory_contract::proto::{
-    ExtractionStrategy, GetModelUsageRequest, MemoryMode, MemoryOrigin, MemoryPolicy,
-    ModelProvider, ModelPurpose, TextOrigin,
+    ExtractMemoriesRequest, ExtractionStrategy, GetModelUsageRequest, MemoryMode, MemoryOrigin,
+    MemoryPolicy, ModelProvider, ModelPurpose, TextOrigin,
 };
 use recollect_tests::{
-    SOON, app, apply, check_context, context_request, eventually_some, known_texts, records, trial,
-    turn,
+    SOON, app, apply, by_id, check_context, context_request, eventually, eventually_some,
+    known_texts, records, seconds, trial, turn,
 };
 use tonic::Code;
 
 use super::summaries::summary;
-use super::{known, mending, set_policy, small, status, thread, usage};
+use super::{extract, known, mending, set_policy, small, status, thread, usage};
 use crate::distill::ledger::observations;
 use crate::plain;
 
@@ -106,4 +106,53 @@ async fn b10_everything_works_without_any_model() {
             .is(Code::InvalidArgument, "INVALID_FIELD")
             .names_field("days");
     }
+}
+
+#[apply(trial)]
+async fn r11_each_fact_of_a_conversation_is_extracted_without_a_model() {
+    let client = plain().await;
+    let app = app();
+    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    let thread_id = client.thread(&app).await;
+    for (said, answer) in [
+        (
+            "Hi! We're going to Paris in May for our anniversary.",
+            "How lovely! My wife and I love Paris, too.",
+        ),
+        (
+            "Can you find a hotel? My wife uses a wheelchair, and our budget is 3,000 euros.",
+            "I prefer the Marais. Is your budget 4,000 euros?",
+        ),
+        (
+            "I prefer window seats, and we're both vegetarian. What if my wife has asthma?",
+            "Then I suggest a quiet street.",
+        ),
+        (
+            "If we stay longer, our budget is 5,000 euros.",
+            "I will keep that in mind.",
+        ),
+    ] {
+        client.append_turn(&thread_id, said, answer).await;
+    }
+    let request = ExtractMemoriesRequest {
+        thread: by_id(&thread_id),
+        max_wait: Some(seconds(10)),
+    };
+    eventually("all is extracted", SOON, async || {
+        client.call(request.clone()).await.complete
+    })
+    .await;
+    let all = client.all_memories(&app, "ada").await;
+    let mut texts: Vec<&str> = all.iter().map(|memory| memory.text.as_str()).collect();
+    texts.sort();
+    assert_eq!(
+        texts,
+        [
+            "User: I prefer window seats.",
+            "User: My wife uses a wheelchair.",
+            "User: Our budget is 3,000 euros.",
+            "User: We're both vegetarian.",
+            "User: We're going to Paris in May for our anniversary.",
+        ]
+    );
 }

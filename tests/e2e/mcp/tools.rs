@@ -112,14 +112,28 @@ async fn conversations_work(mcp: &Mcp) {
     );
     assert_eq!(messages[0]["name"], "Ada");
     assert_eq!(history["omitted_messages"], 0);
+    assert_eq!(history["content_truncated"], false);
+    let long = "A very long sentence about bicycles. ".repeat(100);
+    let said = json!({"session": "thread:4", "messages": [{"role": "user", "text": long}]});
+    mcp.tool("append_messages", said).await;
+    let within = json!({"session": "thread:4", "max_tokens": 50});
+    let shortened = mcp.call("history", within).await;
+    assert_eq!(shortened.data["content_truncated"], true);
+    assert!(
+        shortened.text.contains("a larger max_tokens"),
+        "{shortened:?}"
+    );
     let none = mcp.call("history", json!({"session": "thread:3"})).await;
     assert_eq!(none.data["messages"], json!([]));
     assert!(none.text.contains("`list_sessions`"), "{none:?}");
 
     let sessions = mcp.tool("list_sessions", json!({})).await;
     let sessions = &sessions["sessions"];
-    assert_eq!(each(sessions, "session"), ["thread:2", "thread:1"]);
-    assert_eq!(sessions[1]["messages"], 2, "{sessions}");
+    assert_eq!(
+        each(sessions, "session"),
+        ["thread:4", "thread:2", "thread:1"]
+    );
+    assert_eq!(sessions[2]["messages"], 2, "{sessions}");
 
     let question = json!({"query": "Which color has the bicycle?", "max_tokens": 500});
     let found = mcp.tool("recall", question.clone()).await;
@@ -150,8 +164,11 @@ async fn conversations_work(mcp: &Mcp) {
 async fn resources_work(mcp: &Mcp, app: &str) {
     let listed = mcp.request("resources/list", json!({})).await;
     let uri = format!("recollect://apps/{app}/users/ada/threads/thread%3A1");
-    assert_eq!(each(&listed["resources"], "name"), ["thread:2", "thread:1"]);
-    assert_eq!(each(&listed["resources"], "uri")[1], uri);
+    assert_eq!(
+        each(&listed["resources"], "name"),
+        ["thread:4", "thread:2", "thread:1"]
+    );
+    assert_eq!(each(&listed["resources"], "uri")[2], uri);
     let read = mcp.request("resources/read", json!({"uri": uri})).await;
     let content = &read["contents"][0];
     assert_eq!(content["mimeType"], "application/json", "{read}");

@@ -1,13 +1,14 @@
 //! Searches find a user's own memories, and never another user's.
 
 use memory_contract::proto::{
-    GetMemoryRequest, ListMemoriesRequest, MemoryFilter, MemoryInput, MemoryType, RecallScope,
-    SearchMemoriesRequest, SearchMethod, SearchRequest, SupersedeMemoryRequest,
+    Degradation, DegradationReason, GetMemoryRequest, ListMemoriesRequest, MemoryFilter,
+    MemoryInput, MemoryType, RecallScope, Role, SearchMemoriesRequest, SearchMethod, SearchRequest,
+    SupersedeMemoryRequest,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Key, SHARED, app, apply, by_id, memory, memory_search, memory_texts, metadata, search_request,
-    target_app, target_thread, target_user, texts, trial,
+    Key, SHARED, app, apply, by_id, memory, memory_search, memory_texts, metadata, say,
+    search_request, target_app, target_thread, target_user, texts, trial,
 };
 use serde_json::json;
 use tonic::Code;
@@ -55,6 +56,28 @@ async fn r09_memories_are_searchable_across_sessions() {
     search.method = SearchMethod::Dense.into();
     let found = client.search_memories(search).await;
     assert_eq!(memory_texts(&found), [facts[2]]);
+}
+
+#[apply(trial)]
+async fn r09_a_memory_is_found_by_meaning_whoever_the_question_names() {
+    let client = acme().await;
+    let app = app();
+    let thread_id = client.thread_of(&app, "ada").await;
+    let mut greeting = say(Role::User, "Good morning!");
+    greeting.name = "Caroline".to_owned();
+    let appended = client.append(&thread_id, vec![greeting]).await;
+    // The speakers' names are read from the index.
+    let indexed = search_request(&thread_id, "morning", &appended.revision);
+    client.search(indexed).await;
+    let facts = ["Her name is Caroline.", "She has a hamster."];
+    let inputs = facts.into_iter().map(memory).collect();
+    let added = client.remember(&app, "ada", inputs).await;
+    let question = "What pet does Caroline have?";
+    let mut search = memory_search(&app, "ada", question, &added.revision);
+    search.top_k = Some(1);
+    search.method = SearchMethod::Dense.into();
+    let found = client.search_memories(search).await;
+    assert_eq!(memory_texts(&found), [facts[1]]);
 }
 
 #[apply(trial)]
@@ -403,7 +426,15 @@ async fn the_memories_of_all_users_of_an_app_are_searched_together() {
                 ..memory_search(&app, "", "Where does the oolong come from?", freshness)
             };
             let found = client.search_memories(search).await;
-            assert_eq!(found.degradations, []);
+            // A busy worker may leave some to be matched by word alone.
+            let lagging = |degradation: &Degradation| {
+                freshness.is_empty() && degradation.reason() == DegradationReason::IndexLagging
+            };
+            assert!(
+                found.degradations.iter().all(lagging),
+                "{:?}",
+                found.degradations
+            );
             let mut found = memory_texts(&found);
             found.sort();
             assert_eq!(found, expected, "{freshness:?} {method:?}");

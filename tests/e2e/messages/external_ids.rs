@@ -7,7 +7,7 @@ use memory_contract::proto::{
     AddNodeTurnRequest, AppendMessagesRequest, BuildContextRequest, DeleteMessageRequest,
     GetHistoryRequest, GetMessageRequest, GetObservationsRequest, LedgerKind, ListLedgerRequest,
     MemoryMode, Message, MessageInput, NodeMessageInput, PutWorkingMemoryRequest, Role,
-    SetHeadRequest, WorkingMessage,
+    SetHeadRequest,
 };
 use recollect_tests::{
     Client, Key, Options, Server, app, apply, by_id, context_request, history_request, mode, node,
@@ -415,7 +415,7 @@ async fn concurrent_appends_of_one_own_id_store_one_message() {
 async fn a_working_memory_is_aligned_by_own_ids() {
     let client = &plain().await;
     let thread_id = client.thread(&app()).await;
-    let said = |(message_id, external_id, text): (&str, &str, &str)| WorkingMessage {
+    let said = |(message_id, external_id, text): (&str, &str, &str)| Message {
         message_id: message_id.to_owned(),
         external_id: external_id.to_owned(),
         role: Role::User.into(),
@@ -423,7 +423,7 @@ async fn a_working_memory_is_aligned_by_own_ids() {
         create_time: Some(prost_types::Timestamp::default()),
         ..Default::default()
     };
-    let put = |messages: Vec<WorkingMessage>| PutWorkingMemoryRequest {
+    let put = |messages: Vec<Message>| PutWorkingMemoryRequest {
         thread: by_id(&thread_id),
         messages,
         ..Default::default()

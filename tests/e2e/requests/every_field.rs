@@ -12,6 +12,26 @@ use tonic::Code;
 
 use crate::plain;
 
+/// The fields of memories and messages that a put of a working memory reads.
+const PUT_OF_MEMORIES: [&str; 9] = [
+    "external_id",
+    "text",
+    "type",
+    "topics",
+    "entities",
+    "event_time",
+    "source_message_ids",
+    "pinned",
+    "metadata",
+];
+const PUT_OF_MESSAGES: [&str; 6] = [
+    "role",
+    "name",
+    "parts",
+    "metadata",
+    "create_time",
+    "external_id",
+];
 /// Fields that only answers have: in a request they are ignored, as the contract says.
 const IGNORED: [&str; 19] = [
     "file.file.",
@@ -147,7 +167,7 @@ fn around(first: &FieldDescriptor, rest: &[FieldDescriptor]) -> DynamicMessage {
         _ => "ROLE_USER",
     };
     let mut good = match message.name() {
-        "MessageInput" | "WorkingMessage" => json!({"role": role, "parts": [{"text": "x"}]}),
+        "MessageInput" | "Message" => json!({"role": role, "parts": [{"text": "x"}]}),
         "FileRef" => json!({"type": 1, "url": "u"}),
         "ToolCall" => json!({"tool_call_id": "c", "name": "n"}),
         "ToolResult" => json!({"tool_call_id": "c"}),
@@ -246,7 +266,17 @@ async fn each(client: &Client, values: impl Fn(&Place) -> Vec<Value>) {
                 field.is_some_and(|field| !used.any(|one| field.starts_with(one)))
             };
             let unchanged = ignored("UpdateMemory memory.", "memory_id", &CHANGEABLE)
-                || ignored("UpdateThread thread.", "thread_id", &CHANGEABLE_OF_THREADS);
+                || ignored("UpdateThread thread.", "thread_id", &CHANGEABLE_OF_THREADS)
+                || ignored(
+                    "PutWorkingMemory memories[0].",
+                    "memory_id",
+                    &PUT_OF_MEMORIES,
+                )
+                || ignored(
+                    "PutWorkingMemory messages[0].",
+                    "message_id",
+                    &PUT_OF_MESSAGES,
+                );
             if unchanged || IGNORED.iter().any(|ignored| title.contains(ignored)) {
                 continue;
             }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use recollect_tests::{
     Client, Cluster, DataDir, Failure, Key, Options, SOON, Server, apply, by_id, eventually,
-    history_request, http_get, recollect, recollect_at, search_request, texts, trial,
+    history_request, http_get, recollect, recollect_at, search_request, text_of, texts, trial,
     trial_with_own_server, turn,
 };
 use serde_json::Value;
@@ -112,6 +112,7 @@ fn setting(rows: &[Value], key: &str) -> (String, String) {
 async fn l03_the_pool_has_the_documented_settings() {
     let rows = recollect(&["config", "--json"], &[]).ok().json_lines();
     for (key, expected) in [
+        ("database.pooler", "false"),
         ("database.pool_size", "20"),
         ("database.max_overflow", "30"),
         ("database.pool_timeout", "30s"),
@@ -343,6 +344,47 @@ async fn l04_connecting_has_a_timeout() {
         problem.contains("ended") && problem.contains("database"),
         "{problem}"
     );
+}
+
+#[apply(trial_with_own_server)]
+async fn b19_a_server_follows_its_database_to_a_standby() {
+    let (mut primary, url) = Cluster::migrated().await;
+    let standby = primary.standby().await;
+    let hosts = format!("{},{}", primary.addr(), standby.addr());
+    let url = url.replace(&primary.addr().to_string(), &hosts);
+    let url = format!("{url}?target_session_attrs=read-write");
+    let dir = DataDir::new();
+    let server = Server::start(&dir, &serve(&dir, &url, &["embedding.kind = \"none\""]));
+    let client = server.client(Key::Acme).await;
+    let thread_id = client.thread("app").await;
+    let mut expected = Vec::new();
+    for number in 0..50 {
+        let question = format!("Question {number}?");
+        client.append_turn(&thread_id, &question, "Answer.").await;
+        expected.extend([question, "Answer.".to_owned()]);
+    }
+
+    primary.crash();
+    standby.promote().await;
+    let request = memory_contract::proto::AppendMessagesRequest {
+        thread: by_id(&thread_id),
+        messages: turn("After?", "After."),
+        request_id: "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c12".to_owned(),
+        ..Default::default()
+    };
+    eventually("appends are acknowledged again", SOON, async || {
+        let appended = client.messages().append_messages(request.clone()).await;
+        appended.is_ok()
+    })
+    .await;
+    expected.extend(["After?".to_owned(), "After.".to_owned()]);
+    let all = client.all_messages(&thread_id).await;
+    let all: Vec<String> = all.iter().map(text_of).collect();
+    assert_eq!(all, expected);
+    eventually("it is ready", SOON, async || {
+        http_get(&server.ready().metrics_addr, "/readyz").await.0 == 200
+    })
+    .await;
 }
 
 #[apply(trial_with_own_server)]

@@ -6,5 +6,6 @@ mod degraded;
 mod embedded;
 mod external;
 mod operations;
+mod pooler;
 mod two_databases;
 mod windows;

@@ -136,7 +136,7 @@ fn serve(dir: &DataDir, url: &str, index: &str) -> Options {
     let lines = [
         "embedding.kind = \"none\"",
         "worker.expiry_interval = \"1s\"",
-        "ephemeral.server_grace = \"3s\"",
+        "ephemeral.server_grace = \"10s\"",
     ];
     Options::serve(url, &lines).index(dir, index)
 }

@@ -2,6 +2,7 @@
 
 mod broken_off;
 mod cli;
+mod exports;
 mod extracted;
 mod foreign;
 mod parts;

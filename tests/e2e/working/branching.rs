@@ -1,6 +1,6 @@
 //! A put that changes earlier messages makes a branch.
 
-use memory_contract::proto::{Role, WorkingMessage};
+use memory_contract::proto::{Message, Role};
 use recollect_tests::{app, apply, history_request, trial};
 use tonic::Code;
 
@@ -17,27 +17,27 @@ async fn r12_a_message_that_was_changed_inserted_or_left_out_makes_a_branch() {
     for (case, change, expected) in [
         (
             "the newest is left out",
-            &|m: &[WorkingMessage]| m[..2].to_vec(),
+            &|m: &[Message]| m[..2].to_vec(),
             vec!["one", "two"],
         ),
         (
             "one in the middle is left out",
-            &|m: &[WorkingMessage]| vec![m[0].clone(), m[2].clone()],
+            &|m: &[Message]| vec![m[0].clone(), m[2].clone()],
             vec!["one", "three"],
         ),
         (
             "they are in another order",
-            &|m: &[WorkingMessage]| vec![m[1].clone(), m[0].clone(), m[2].clone()],
+            &|m: &[Message]| vec![m[1].clone(), m[0].clone(), m[2].clone()],
             vec!["two", "one", "three"],
         ),
         (
             "a new one comes first",
-            &|m: &[WorkingMessage]| [&[said(Role::User, "zero")], m].concat(),
+            &|m: &[Message]| [&[said(Role::User, "zero")], m].concat(),
             vec!["zero", "one", "two", "three"],
         ),
         (
             "one in the middle has another text",
-            &|m: &[WorkingMessage]| {
+            &|m: &[Message]| {
                 let mut changed = m.to_vec();
                 changed[1].parts = said(Role::Assistant, "TWO").parts;
                 changed.push(said(Role::Assistant, "four"));
@@ -47,15 +47,11 @@ async fn r12_a_message_that_was_changed_inserted_or_left_out_makes_a_branch() {
         ),
         (
             "one without an id is said where the thread has another",
-            &|m: &[WorkingMessage]| vec![m[0].clone(), said(Role::Assistant, "TWO"), m[2].clone()],
+            &|m: &[Message]| vec![m[0].clone(), said(Role::Assistant, "TWO"), m[2].clone()],
             vec!["one", "TWO", "three"],
         ),
     ]
-        as [(
-            &str,
-            &dyn Fn(&[WorkingMessage]) -> Vec<WorkingMessage>,
-            Vec<&str>,
-        ); 6]
+        as [(&str, &dyn Fn(&[Message]) -> Vec<Message>, Vec<&str>); 6]
     {
         let thread_id = client.thread(&app).await;
         client.append_turn(&thread_id, "one", "two").await;
@@ -119,7 +115,7 @@ async fn r12_a_message_that_was_changed_inserted_or_left_out_makes_a_branch() {
 async fn r12_a_branch_keeps_the_context_and_the_callers_own_ids() {
     let client = plain().await;
     let app = app();
-    let own = |id: &str, role: Role, text: &str| WorkingMessage {
+    let own = |id: &str, role: Role, text: &str| Message {
         external_id: id.to_owned(),
         ..said(role, text)
     };
@@ -162,7 +158,7 @@ async fn r12_a_branch_keeps_the_context_and_the_callers_own_ids() {
     // another thread.
     let other = client.thread(&app).await;
     let stored = client.append_turn(&other, "five", "six").await;
-    let foreign = WorkingMessage {
+    let foreign = Message {
         message_id: stored.messages[0].message_id.clone(),
         ..said(Role::User, "five")
     };

@@ -1,12 +1,12 @@
 //! A session's data and its memories.
 
 use memory_contract::proto::{
-    GetThreadRequest, MemoryInput, MemoryOrigin, Role, UpdateWorkingMemoryDataRequest,
+    GetThreadRequest, Memory, MemoryOrigin, Role, UpdateWorkingMemoryDataRequest,
     UpdateWorkingMemoryDataResponse,
 };
 use recollect_tests::{
     Client, Failure, Options, SOON, Server, app, apply, by_id, by_session, eventually, has_etag,
-    mask, memory, memory_search, memory_texts, metadata, parsed, search_request, session, trial,
+    listed, mask, memory_search, memory_texts, metadata, parsed, search_request, session, trial,
     trial_with_own_server,
 };
 use serde_json::{Value, json};
@@ -153,12 +153,12 @@ async fn r09_memories_are_searchable_in_other_sessions_and_promoted() {
     let client = plain().await;
     let app = app();
     let mut request = put_in(a_session(&app), vec![said(Role::User, "I go to Paris.")]);
-    request.memories = vec![MemoryInput {
+    request.memories = vec![Memory {
         external_id: "trip_planning_paris".to_owned(),
         topics: vec!["travel".to_owned()],
         entities: vec!["Paris".to_owned()],
         metadata: metadata(json!({"trip": 7})),
-        ..memory("Ada is planning a trip to Paris.")
+        ..listed("Ada is planning a trip to Paris.")
     }];
     let stored = put_memory(&client, request.clone()).await;
     assert_eq!(
@@ -197,9 +197,9 @@ async fn r09_memories_are_replaced_as_a_list_and_stay_in_long_term_memory() {
     let app = app();
     let mut request = put_in(a_session(&app), Vec::new());
     request.memories = vec![
-        memory("Likes tea."),
-        memory("Likes jazz."),
-        memory("likes  TEA"),
+        listed("Likes tea."),
+        listed("Likes jazz."),
+        listed("likes  TEA"),
     ];
     let stored = put_memory(&client, request).await;
     let list = |memory: &memory_contract::proto::WorkingMemory| -> Vec<String> {
@@ -208,7 +208,7 @@ async fn r09_memories_are_replaced_as_a_list_and_stay_in_long_term_memory() {
     // Memories with the same text are one.
     assert_eq!(list(&stored), ["Likes tea.", "Likes jazz."]);
     let mut request = put_of(&stored.thread_id, all_of(&stored));
-    request.memories = vec![memory("Likes jazz."), memory("Lives in Bonn.")];
+    request.memories = vec![listed("Likes jazz."), listed("Lives in Bonn.")];
     let replaced = put_memory(&client, request).await;
     assert_eq!(list(&replaced), ["Likes jazz.", "Lives in Bonn."]);
     assert_eq!(client.all_memories(&app, "ada").await.len(), 3);
@@ -228,7 +228,7 @@ async fn r15_without_long_term_memory_a_session_keeps_its_memories() {
     let (_dir, _server, client) = Server::start_own(&Options::with(&config)).await;
     let app = app();
     let mut request = put_in(a_session(&app), vec![said(Role::User, "I like tea.")]);
-    request.memories = vec![memory("Ada likes tea.")];
+    request.memories = vec![listed("Ada likes tea.")];
     let answer = put(&client, request).await;
     let stored = memory_of(answer.clone());
     // Once the message is indexed, the memory would have been.

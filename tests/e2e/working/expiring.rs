@@ -9,7 +9,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{
     Client, DataDir, Key, Options, SOON, Server, app, apply, by_id, context_request, eventually,
-    eventually_some, memory, metadata, reply, seconds, session, trial, trial_with_own_server,
+    eventually_some, listed, metadata, reply, seconds, session, trial, trial_with_own_server,
 };
 use serde_json::json;
 
@@ -25,7 +25,7 @@ fn full(thread_id: &str, ttl_seconds: i64) -> PutWorkingMemoryRequest {
     PutWorkingMemoryRequest {
         messages: vec![said(Role::User, "one"), said(Role::Assistant, "two")],
         summary: Some("Before that they met.".to_owned()),
-        memories: vec![memory("Ada counts.")],
+        memories: vec![listed("Ada counts.")],
         data: Some(metadata(json!({"n": 2}))),
         ttl: (ttl_seconds > 0).then_some(seconds(ttl_seconds)),
         ..put_of(thread_id, Vec::new())

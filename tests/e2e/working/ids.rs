@@ -1,6 +1,6 @@
 //! Working memories whose messages have the caller's own ids.
 
-use memory_contract::proto::{GetMessageRequest, Message, Role, WorkingMessage};
+use memory_contract::proto::{GetMessageRequest, Message, Role};
 use recollect_tests::{app, apply, by_id, has_etag, trial};
 use uuid::Uuid;
 
@@ -11,7 +11,7 @@ use crate::plain;
 async fn r07_the_callers_ids_are_kept() {
     let client = plain().await;
     let app = app();
-    let named = |id: &str, text: &str| WorkingMessage {
+    let named = |id: &str, text: &str| Message {
         message_id: id.to_owned(),
         ..said(Role::User, text)
     };

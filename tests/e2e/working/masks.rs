@@ -4,7 +4,7 @@ use memory_contract::proto::{
     ExtractionStrategy, MemoryPolicy, PutWorkingMemoryRequest, Role, WorkingMemory,
 };
 use prost_types::{FieldMask, Timestamp};
-use recollect_tests::{Client, app, apply, mask, memory, metadata, parsed, seconds, trial};
+use recollect_tests::{Client, app, apply, listed, mask, metadata, parsed, seconds, trial};
 use serde_json::{Value, json};
 
 use super::{get, put_memory, put_of, said, texts};
@@ -17,7 +17,7 @@ const FIELDS: [&str; 6] = ["messages", "summary", "memories", "data", "ttl", "mo
 fn everything(thread_id: &str) -> PutWorkingMemoryRequest {
     PutWorkingMemoryRequest {
         summary: Some("They met.".to_owned()),
-        memories: vec![memory("Ada counts.")],
+        memories: vec![listed("Ada counts.")],
         data: Some(metadata(json!({"n": 2}))),
         ttl: Some(seconds(3_600)),
         model: "gpt-4o".to_owned(),
@@ -32,7 +32,7 @@ fn everything(thread_id: &str) -> PutWorkingMemoryRequest {
 fn others(thread_id: &str) -> PutWorkingMemoryRequest {
     PutWorkingMemoryRequest {
         summary: Some("They met again.".to_owned()),
-        memories: vec![memory("Ada reads.")],
+        memories: vec![listed("Ada reads.")],
         data: Some(metadata(json!({"other": true}))),
         ttl: Some(seconds(7_200)),
         model: "gpt-4".to_owned(),

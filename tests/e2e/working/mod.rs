@@ -6,19 +6,20 @@ mod expiring;
 mod ids;
 mod masks;
 mod putting;
+mod putting_back;
 mod reading;
 
 use memory_contract::proto::{
     GetWorkingMemoryRequest, GetWorkingMemoryResponse, LedgerKind, MemoryPolicy, Message,
     PutWorkingMemoryRequest, PutWorkingMemoryResponse, ResolveThreadRequest, Role, SessionRef,
-    VerifyThreadRequest, WorkingMemory, WorkingMessage,
+    VerifyThreadRequest, WorkingMemory,
 };
 use recollect_tests::{Client, by_id, by_session, is_absent, say, session, text_of};
 
 /// A message of one text, said at some time.
-fn said(role: Role, text: &str) -> WorkingMessage {
+fn said(role: Role, text: &str) -> Message {
     let input = say(role, text);
-    WorkingMessage {
+    Message {
         role: input.role,
         parts: input.parts,
         create_time: Some(prost_types::Timestamp {
@@ -30,8 +31,8 @@ fn said(role: Role, text: &str) -> WorkingMessage {
 }
 
 /// A message of the thread, as a caller sends it back, with another time.
-fn kept(message: &Message) -> WorkingMessage {
-    WorkingMessage {
+fn kept(message: &Message) -> Message {
+    Message {
         message_id: message.message_id.clone(),
         role: message.role,
         name: message.name.clone(),
@@ -41,11 +42,11 @@ fn kept(message: &Message) -> WorkingMessage {
 }
 
 /// All messages in full, as a caller sends them back.
-fn all_of(memory: &WorkingMemory) -> Vec<WorkingMessage> {
+fn all_of(memory: &WorkingMemory) -> Vec<Message> {
     memory.messages.iter().map(kept).collect()
 }
 
-fn put_of(thread_id: &str, messages: Vec<WorkingMessage>) -> PutWorkingMemoryRequest {
+fn put_of(thread_id: &str, messages: Vec<Message>) -> PutWorkingMemoryRequest {
     PutWorkingMemoryRequest {
         thread: by_id(thread_id),
         messages,
@@ -54,7 +55,7 @@ fn put_of(thread_id: &str, messages: Vec<WorkingMessage>) -> PutWorkingMemoryReq
 }
 
 /// A working memory of a session that has none.
-fn put_in(session: SessionRef, messages: Vec<WorkingMessage>) -> PutWorkingMemoryRequest {
+fn put_in(session: SessionRef, messages: Vec<Message>) -> PutWorkingMemoryRequest {
     PutWorkingMemoryRequest {
         thread: by_session(session),
         messages,

@@ -1,8 +1,8 @@
 //! Replacing a working memory.
 
-use memory_contract::proto::{Precondition, PutWorkingMemoryRequest, Role, WorkingMessage};
+use memory_contract::proto::{Message, Precondition, PutWorkingMemoryRequest, Role};
 use recollect_tests::{
-    Refused as _, app, apply, by_session, has_etag, is_absent, mask, memory, say, text_of, trial,
+    Refused as _, app, apply, by_session, has_etag, is_absent, listed, mask, say, text_of, trial,
 };
 use tonic::Code;
 
@@ -16,7 +16,7 @@ use crate::plain;
 #[apply(trial)]
 async fn r07_a_missing_time_is_filled_in_and_warned_of() {
     let client = plain().await;
-    let untimed = WorkingMessage {
+    let untimed = Message {
         create_time: None,
         ..said(Role::User, "when?")
     };
@@ -99,7 +99,7 @@ async fn r12_returned_messages_are_not_stored_twice() {
     assert_eq!(third.messages, second.messages);
     // A new one with an id of the caller's own.
     let id = uuid::Uuid::new_v4().to_string();
-    let own = WorkingMessage {
+    let own = Message {
         message_id: id.clone(),
         ..said(Role::Assistant, "four")
     };
@@ -276,11 +276,11 @@ async fn a_put_that_fails_stores_nothing_and_creates_no_thread() {
     let app = app();
     let first = begin(&client, &app).await;
     // An unknown source, after everything else.
-    let mut unproven = memory("Ada likes tea.");
+    let mut unproven = listed("Ada likes tea.");
     unproven.source_message_ids = vec![uuid::Uuid::new_v4().to_string()];
     let mut request = put_of(&first.thread_id, vec![said(Role::User, "b")]);
     request.summary = Some("They met.".to_owned());
-    request.memories = vec![memory("Ada is here."), unproven.clone()];
+    request.memories = vec![listed("Ada is here."), unproven.clone()];
     let refused = client.refused(request).await;
     refused.names_field("memories[1].source_message_ids[0]");
     assert_eq!(get(&client, &first.thread_id).await, first);
@@ -302,11 +302,11 @@ async fn a_put_that_fails_stores_nothing_and_creates_no_thread() {
     answer.is(Code::NotFound, "THREAD_NOT_FOUND");
     // A memory may be proved by what is put with it.
     let id = uuid::Uuid::new_v4().to_string();
-    let message = WorkingMessage {
+    let message = Message {
         message_id: id.clone(),
         ..said(Role::User, "I like tea.")
     };
-    let mut proven = memory("Ada likes tea.");
+    let mut proven = listed("Ada likes tea.");
     proven.source_message_ids = vec![id.clone()];
     let mut request = put_in(other, vec![message]);
     request.memories = vec![proven];
@@ -330,33 +330,34 @@ async fn a_put_of_nothing_empties_the_working_set() {
 }
 
 #[apply(trial)]
-async fn of_a_long_working_set_the_newest_256_may_stay() {
+async fn of_a_long_working_set_the_newest_500_may_stay() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
-    for batch in 0..2 {
+    for batch in 0..4 {
         let messages = (0..150).map(|n| say(Role::User, &format!("{batch}-{n}")));
         client.append(&thread_id, messages.collect()).await;
     }
-    let all = all_of(&get(&client, &thread_id).await);
-    assert_eq!(all.len(), 300);
-    let memory = put_memory(&client, put_of(&thread_id, all[44..].to_vec())).await;
-    assert_eq!(memory.messages.len(), 256);
-    let mut messages = all[45..].to_vec();
+    let read = get(&client, &thread_id).await;
+    assert_eq!(read.omitted_message_count, 100);
+    let all = all_of(&read);
+    let memory = put_memory(&client, put_of(&thread_id, all.clone())).await;
+    assert_eq!(memory.messages.len(), 500);
+    let mut messages = all[1..].to_vec();
     messages.push(said(Role::User, "new"));
     let memory = put_memory(&client, put_of(&thread_id, messages)).await;
     assert_eq!(
         (memory.messages.len(), memory.omitted_message_count),
-        (256, 0)
+        (500, 0)
     );
-    assert_eq!(archive(&client, &thread_id).await.len(), 301);
-    assert_eq!(set_aside(&client, &thread_id).await, 45);
+    assert_eq!(archive(&client, &thread_id).await.len(), 601);
+    assert_eq!(set_aside(&client, &thread_id).await, 101);
     // One that was set aside is not taken back, and the answer says so.
     let mut older = all[..1].to_vec();
-    older.extend_from_slice(&all[45..]);
+    older.extend_from_slice(&all[1..]);
     let stored = client.call(put_of(&thread_id, older)).await;
     assert!(stored.branched);
     assert_eq!(stored.warnings[0].field, "messages[0]");
-    assert_eq!(stored.working_memory.unwrap().messages.len(), 255);
+    assert_eq!(stored.working_memory.unwrap().messages.len(), 499);
 }
 
 #[apply(trial)]
@@ -372,21 +373,25 @@ async fn every_limit_of_a_put_names_its_field() {
         wrong.push((field, request));
     };
     add("messages", &|put| {
-        put.messages = vec![said(Role::User, "x"); 257]
+        put.messages = vec![said(Role::User, "x"); 501]
     });
     add("messages", &|put| {
-        put.messages = vec![said(Role::User, &"x".repeat(250_000)); 13];
+        put.messages = vec![said(Role::User, &"x".repeat(250_000)); 15];
     });
     add("memories", &|put| {
-        put.memories = (0..257).map(|n| memory(&format!("m{n}"))).collect();
+        put.memories = (0..257).map(|n| listed(&format!("m{n}"))).collect();
     });
     add("memories", &|put| {
         put.memories = (0..256)
-            .map(|n| memory(&format!("{n}{}", "é".repeat(2_100))))
+            .map(|n| listed(&format!("{n}{}", "é".repeat(2_100))))
             .collect();
     });
+    add("memories[1].memory_id", &|put| {
+        put.memories = vec![listed("x"), listed("y")];
+        put.memories[1].memory_id = uuid::Uuid::now_v7().to_string();
+    });
     add("memories[1].text", &|put| {
-        put.memories = vec![memory("x"), memory("")]
+        put.memories = vec![listed("x"), listed("")]
     });
     add("summary", &|put| {
         put.summary = Some("x".repeat(64 * 1024 + 1))
@@ -404,15 +409,15 @@ async fn every_limit_of_a_put_names_its_field() {
         client.refused(request).await.names_field(field);
     }
     let mut request = base();
-    request.messages = (0..256)
+    request.messages = (0..500)
         .map(|n| said(Role::User, &format!("s{n}")))
         .collect();
-    request.memories = (0..256).map(|n| memory(&format!("m{n}"))).collect();
+    request.memories = (0..256).map(|n| listed(&format!("m{n}"))).collect();
     request.summary = Some("x".repeat(64 * 1024));
     request.ttl = seconds(1_000);
     request.model = "x".repeat(128);
     let memory = put_memory(&client, request).await;
-    assert_eq!((memory.messages.len(), memory.memories.len()), (256, 256));
+    assert_eq!((memory.messages.len(), memory.memories.len()), (500, 256));
 }
 
 #[apply(trial)]
@@ -421,7 +426,7 @@ async fn changes_of_working_memory_are_listed_with_their_actor() {
     let thread_id = client.thread(&app()).await;
     client.append_turn(&thread_id, "one", "two").await;
     let mut request = put_of(&thread_id, vec![said(Role::User, "three")]);
-    request.memories = vec![memory("Ada counts.")];
+    request.memories = vec![listed("Ada counts.")];
     put(&client, request).await;
     let done = done_to(&client, &thread_id).await;
     let actions: Vec<&str> = done.iter().map(|(_, action, ..)| action.as_str()).collect();

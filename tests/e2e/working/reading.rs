@@ -4,7 +4,7 @@ use memory_contract::proto::{
     GetWorkingMemoryRequest, MemoryPolicy, Role, Thread, UpdateThreadRequest,
 };
 use recollect_tests::{
-    Finished, Key, PLAIN, SOON, app, apply, by_id, by_session, eventually, mask, memory, metadata,
+    Finished, Key, PLAIN, SOON, app, apply, by_id, by_session, eventually, listed, mask, metadata,
     parsed, recollect_at, reply, say, seconds, session, trial,
 };
 use serde_json::json;
@@ -30,7 +30,7 @@ async fn r01_a_working_memory_has_all_that_a_session_has_in_mind() {
         ],
     );
     request.summary = Some("Ada was in Rome before.".to_owned());
-    request.memories = vec![memory("Ada likes museums."), memory("Ada lives in Bonn.")];
+    request.memories = vec![listed("Ada likes museums."), listed("Ada lives in Bonn.")];
     request.data = Some(data.clone());
     request.ttl = Some(seconds(3_600));
     request.model = "gpt-4o".to_owned();
@@ -388,7 +388,7 @@ async fn the_command_line_shows_a_working_memory() {
     let app = app();
     let mut request = put_in(a_session(&app), vec![said(Role::User, "I go to Paris.")]);
     request.summary = Some("They met.".to_owned());
-    request.memories = vec![memory("Ada likes museums.")];
+    request.memories = vec![listed("Ada likes museums.")];
     request.data = Some(metadata(json!({"topic": "trip"})));
     let stored = put_memory(&client, request).await;
     let shown = cli(&[&stored.thread_id]).ok().stdout;

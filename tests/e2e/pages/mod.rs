@@ -1,0 +1,4 @@
+//! The pages of the documentation: their code runs, and they are found.
+
+mod blocks;
+mod running;
