@@ -35,7 +35,7 @@ pub(crate) fn put(
     {
         servers.insert(NAME, Item::Table(server));
     }
-    Ok(document.to_string())
+    Ok(with_line_ends_of(text, &document))
 }
 
 /// Removes the table of the server; `None` if there is none.
@@ -50,7 +50,19 @@ pub(crate) fn remove(text: &str) -> Result<Option<String>, Problem> {
     if servers.is_empty() {
         document.remove(WITHIN);
     }
-    Ok(Some(document.to_string()))
+    Ok(Some(with_line_ends_of(text, &document)))
+}
+
+/// The document as text. The parser makes each CRLF an LF, so a file whose lines all end in
+/// CRLF gets them back.
+fn with_line_ends_of(text: &str, document: &DocumentMut) -> String {
+    let edited = document.to_string();
+    let ends = text.matches('\n').count();
+    let has_crlf = ends > 0 && text.matches("\r\n").count() == ends;
+    match has_crlf {
+        true => edited.replace("\r\n", "\n").replace('\n', "\r\n"),
+        false => edited,
+    }
 }
 
 fn parsed(text: &str) -> Result<DocumentMut, Problem> {
@@ -109,6 +121,14 @@ mod tests {
         assert_eq!(with(&once), once);
         assert_eq!(remove(&once).unwrap().as_deref(), Some(ODD));
         assert_eq!(remove(ODD).unwrap(), None);
+    }
+
+    #[test]
+    fn a_file_with_the_line_ends_of_windows_keeps_them() {
+        let windows = ODD.replace('\n', "\r\n");
+        let once = with(&windows);
+        assert_eq!(once.matches("\r\n").count(), once.matches('\n').count());
+        assert_eq!(remove(&once).unwrap(), Some(windows));
     }
 
     #[test]

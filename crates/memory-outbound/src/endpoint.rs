@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use reqwest::redirect::Policy;
-use reqwest::{Client, Url};
+use reqwest::{Client, ClientBuilder, Url};
 
 /// Longest time of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -36,6 +36,11 @@ pub fn endpoint_url(text: &str) -> Result<Url, String> {
 /// another host. `timeout` is the deadline of one request, its answer included. `None` if the
 /// machine has no usable certificates.
 pub fn client(endpoint: &Url, timeout: Duration) -> Option<Client> {
+    builder(endpoint, timeout).build().ok()
+}
+
+/// What [`client`] builds, for one that needs more settings.
+pub fn builder(endpoint: &Url, timeout: Duration) -> ClientBuilder {
     // An error means that one is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
@@ -45,7 +50,7 @@ pub fn client(endpoint: &Url, timeout: Duration) -> Option<Client> {
     if is_loopback(endpoint) {
         builder = builder.no_proxy();
     }
-    builder.build().ok()
+    builder
 }
 
 fn is_loopback(endpoint: &Url) -> bool {

@@ -19,6 +19,9 @@ pub(crate) fn fitting(message: MessageInput) -> MessageInput {
         parts: Vec::new(),
         ..message.clone()
     };
+    if fitting.external_id.chars().count() > limits::EXTERNAL_ID_CHARS {
+        fitting.external_id.clear();
+    }
     if fitting.name.chars().count() > limits::NAME_CHARS {
         fitting.name.clear();
     }

@@ -231,6 +231,7 @@ impl Proxy {
                 said: asked.said,
                 new_from: asked.new_from,
                 is_kept: asked.is_kept,
+                previous: asked.previous,
             },
             queue: Arc::clone(&self.queue),
             sessions: self.sessions.clone(),

@@ -4,6 +4,8 @@
 //! what the messages say, and the turn is appended behind that: at the end, or on a new branch
 //! where the application has replaced a message or asked for another answer.
 
+use memory_contract::proto::Role;
+
 use crate::same::Said;
 
 /// The messages that have to be the same before and at a place, as far as there are so many.
@@ -14,8 +16,9 @@ const ALIKE: usize = 4;
 pub(crate) struct Stored {
     pub(crate) id: String,
     pub(crate) said: Said,
-    /// Whether it is the user's.
-    pub(crate) is_question: bool,
+    pub(crate) role: Role,
+    /// The id of the response that it is of, as far as that fits an external id.
+    pub(crate) response: String,
 }
 
 /// The end of the stored conversation.
@@ -38,6 +41,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) answer_from: usize,
     /// Whether the request has only new messages, because the provider keeps the others.
     pub(crate) is_kept: bool,
+    /// The response that a request with new messages alone continues.
+    pub(crate) previous: Option<&'a str>,
     /// Whether messages before the turn are stored too, if nothing of the conversation is.
     pub(crate) with_history: bool,
 }
@@ -63,7 +68,11 @@ pub(crate) fn place(tail: &Tail, turn: Turn<'_>) -> Place {
         return Place::End(turn.new_from);
     }
     if turn.is_kept {
-        return Place::End(turn.new_from);
+        let continued = turn.previous.and_then(|response| behind(stored, response));
+        return match continued {
+            Some(end) => continuing(stored, end, turn),
+            None => Place::End(turn.new_from),
+        };
     }
     for sent in (1..=turn.said.len()).rev() {
         // A request without its history tells too little about an earlier place.
@@ -73,7 +82,7 @@ pub(crate) fn place(tail: &Tail, turn: Turn<'_>) -> Place {
         let ends = (1..=stored.len()).rev();
         let end = ends.into_iter().find(|&end| {
             let fits = is_alike(tail, end, turn.said, sent);
-            let newest = !stored[end..].iter().any(|message| message.is_question);
+            let newest = !stored[end..].iter().any(|message| message.role == Role::User);
             let from_the_start = tail.is_whole && end == sent;
             let again = sent > turn.new_from;
             fits && (!again || from_the_start || (newest && turn.new_from > 0))
@@ -87,6 +96,27 @@ pub(crate) fn place(tail: &Tail, turn: Turn<'_>) -> Place {
         }
     }
     Place::End(turn.new_from)
+}
+
+/// Where the messages of a response end.
+fn behind(stored: &[Stored], response: &str) -> Option<usize> {
+    let is_of = |message: &Stored| message.response == response;
+    let begin = stored.iter().rposition(is_of)?;
+    let answer = stored[begin..].iter();
+    Some(begin + answer.take_while(|message| message.role == Role::Assistant).count())
+}
+
+/// The place of a turn that continues the response which ends at `end`.
+fn continuing(stored: &[Stored], end: usize, turn: Turn<'_>) -> Place {
+    let new = &turn.said[turn.new_from..];
+    let both = stored[end..].iter().zip(new);
+    let known = both.take_while(|(stored, said)| stored.said == **said).count();
+    match known {
+        _ if known == new.len() => Place::Known,
+        _ if end + known == stored.len() => Place::End(turn.new_from + known),
+        // The question is the same, or another one was asked.
+        _ => Place::After(stored[end + known - 1].id.clone(), turn.new_from + known),
+    }
 }
 
 /// Whether the stored messages before `end` are those that were sent before `sent`: the last
@@ -116,7 +146,8 @@ mod tests {
                 .map(|(index, text)| Stored {
                     id: format!("{text}@{index}"),
                     said: said(text),
-                    is_question: text.starts_with('u'),
+                    role: if text.starts_with('u') { Role::User } else { Role::Assistant },
+                    response: format!("resp_{text}"),
                 })
                 .collect(),
             is_whole: true,
@@ -142,6 +173,7 @@ mod tests {
                 new_from: newest_answer.map_or(0, |place| place + 1),
                 answer_from: request.len(),
                 is_kept: false,
+                previous: None,
                 with_history: true,
             },
         )
@@ -205,16 +237,38 @@ mod tests {
         assert_eq!(cut, Place::End(2));
     }
 
-    #[test]
-    fn a_provider_that_keeps_the_conversation_is_sent_new_messages_alone() {
-        let all = [said("unext"), said("done")];
+    /// The place of a request with new messages alone, which continues a response.
+    fn kept(stored: &str, previous: Option<&str>, question: &str, answer: &str) -> Place {
+        let all = [said(question), said(answer)];
         let turn = Turn {
             said: &all,
             new_from: 0,
             answer_from: 1,
             is_kept: true,
+            previous,
             with_history: true,
         };
-        assert_eq!(place(&tail("unext done"), turn), Place::End(0));
+        place(&tail(stored), turn)
+    }
+
+    #[test]
+    fn a_provider_that_keeps_the_conversation_is_sent_new_messages_alone() {
+        assert_eq!(kept("unext done", None, "unext", "done"), Place::End(0));
+        let unknown = Some("resp_elsewhere");
+        assert_eq!(kept("unext done", unknown, "unext", "done"), Place::End(0));
+    }
+
+    #[test]
+    fn a_turn_follows_the_response_that_it_continues() {
+        let stored = "u1 a1 u2 a2";
+        assert_eq!(kept(stored, Some("resp_a2"), "u3", "a3"), Place::End(0));
+        // The same request again, with the same answer and with another one.
+        assert_eq!(kept(stored, Some("resp_a1"), "u2", "a2"), Place::Known);
+        assert_eq!(kept(stored, Some("resp_a1"), "u2", "a9"), after("u2@2", 1));
+        assert_eq!(kept("u1 a1 u2", Some("resp_a1"), "u2", "a2"), Place::End(1));
+        // Another question.
+        assert_eq!(kept(stored, Some("resp_a1"), "u9", "a9"), after("a1@1", 0));
+        // A response of several messages.
+        assert_eq!(kept("u1 a1 c1 u2 a2", Some("resp_a1"), "u9", "a9"), after("c1@2", 0));
     }
 }

@@ -9,6 +9,9 @@ use crate::whose::Whose;
 
 /// How many responses are remembered.
 const RESPONSES: u64 = 100_000;
+/// The longest id that is remembered; gateways write routes into ids, which then have some
+/// hundred bytes.
+const ID_BYTES: usize = 1_024;
 
 /// Conversations by app, user and response.
 #[derive(Clone, Debug)]
@@ -25,8 +28,11 @@ impl Sessions {
         self.0.get(&key)
     }
 
-    /// Remembers a response of a conversation.
+    /// Remembers a response of a conversation, unless its id is empty or too long.
     pub(crate) fn remember(&self, whose: &Whose, response: &str) {
+        if response.is_empty() || response.len() > ID_BYTES {
+            return;
+        }
         let key = (whose.app.clone(), whose.user.clone(), response.to_owned());
         self.0.insert(key, whose.session.clone());
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use memory_contract::limits;
 use memory_contract::proto::{
-    AppendMessagesRequest, ListMessagesRequest, Message, MessageInput, MessagePath, Role, Target,
+    AppendMessagesRequest, ListMessagesRequest, Message, MessageInput, MessagePath, Target,
     message_input, target,
 };
 use sha2::{Digest as _, Sha256};
@@ -72,6 +72,7 @@ async fn try_store(recollect: &Recollect, job: &Job, with_ids: bool) -> Result<b
             new_from: waiting.new_from,
             answer_from: job.answer_from,
             is_kept: waiting.is_kept,
+            previous: waiting.previous.as_deref(),
             // The beginning of a conversation that names itself is the same in each request.
             with_history: waiting.whose.is_named,
         },
@@ -138,7 +139,8 @@ async fn tail(recollect: &Recollect, job: &Job) -> Result<Tail, Status> {
 fn stored(message: Message) -> Stored {
     Stored {
         said: Said::of(message.role, &message.parts),
-        is_question: message.role() == Role::User,
+        role: message.role(),
+        response: message.external_id,
         id: message.message_id,
     }
 }

@@ -13,7 +13,7 @@ use reqwest::Body;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
-use crate::answer::{Answer, Unstored};
+use crate::answer::{Answer, Unstored, Whole};
 use crate::api::Api;
 use crate::counts::{Counts, count};
 use crate::queue::Queue;
@@ -117,13 +117,10 @@ impl Tee {
             sessions,
             counts,
         } = open;
-        match answer.messages() {
-            Ok(answer) => {
-                // The provider's id of the answer is that of its first message.
-                if let Some(first) = answer.first().filter(|first| !first.external_id.is_empty()) {
-                    sessions.remember(&waiting.whose, &first.external_id);
-                }
-                queue.add(waiting.with_answer(answer, Instant::now()));
+        match answer.whole() {
+            Ok(Whole { id, messages }) => {
+                sessions.remember(&waiting.whose, &id);
+                queue.add(waiting.with_answer(messages, Instant::now()));
             }
             Err(Unstored::Unfinished | Unstored::Alternatives) => count(&counts.unfinished),
             Err(Unstored::TooLarge) => counts.lose("the answer is too large"),

@@ -9,7 +9,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
-use memory_outbound::client;
+use memory_outbound::builder;
 use reqwest::{Body, Client, Url};
 
 use crate::api::is_anthropic;
@@ -63,7 +63,9 @@ pub(crate) struct Onward {
 impl Providers {
     /// Clients of both. `None` if the machine has no usable certificates.
     pub(crate) fn new(upstreams: &Upstreams) -> Option<Self> {
-        let with_client = |url: &Url| Some((url.clone(), client(url, ANSWER_TIME)?));
+        // One connection for each call: over HTTP/2 all calls would share one, and its failure.
+        let client = |url: &Url| builder(url, ANSWER_TIME).http1_only().build().ok();
+        let with_client = |url: &Url| Some((url.clone(), client(url)?));
         Some(Self {
             openai: with_client(&upstreams.openai)?,
             anthropic: with_client(&upstreams.anthropic)?,

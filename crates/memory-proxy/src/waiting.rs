@@ -18,6 +18,8 @@ pub(crate) struct Waiting {
     pub(crate) said: Vec<Said>,
     pub(crate) new_from: usize,
     pub(crate) is_kept: bool,
+    /// The response that the request continues.
+    pub(crate) previous: Option<String>,
 }
 
 /// A turn to store.

@@ -233,6 +233,59 @@ async fn a_conversation_is_stored_once_however_often_it_is_sent() {
 }
 
 #[apply(trial)]
+async fn a_request_that_continues_a_response_is_stored_behind_it_once() {
+    let responses = ProviderApi::Responses;
+    // Gateways write routes into ids, which are then longer than an external id may be.
+    let id = |word: &str| format!("{word}-{}", "x".repeat(if word == "two" { 300 } else { 40 }));
+    let provider = Provider::new(move |asked| {
+        let body = asked.json();
+        let newest = body["input"].as_array().unwrap().last().unwrap();
+        let text = newest["content"].as_str().unwrap();
+        let word = text.split_whitespace().next().unwrap();
+        responses.answer(&id(word), &format!("{word}, answered"))
+    });
+    let app = app();
+    let client = plain().await;
+    let proxy = Proxy::start(
+        &provider,
+        &PLAIN.ready().addr,
+        &["--app", &app, "--user", "ada"],
+    );
+    let ask = async |word: &str, previous: Option<&str>| {
+        let mut body = responses.request(&[word], None);
+        if let Some(previous) = previous {
+            body["previous_response_id"] = json!(format!("resp_{}", id(previous)));
+        }
+        let answer = proxy.ask(responses, &[], &body).await;
+        assert_eq!(answer.status, 200);
+        session_of(&answer)
+    };
+    let session = ask("one", None).await;
+    proxy.stored(1).await;
+    for (turns, word, previous) in [(2, "two", "one"), (3, "three", "two")] {
+        assert_eq!(ask(word, Some(previous)).await, session, "{word}");
+        proxy.stored(turns).await;
+    }
+    let now = async || {
+        let history = history(&client, &app, "ada", &session).await;
+        let questions = history.iter().filter_map(|text| text.strip_prefix("user: "));
+        questions.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(now().await, ["one", "two", "three"]);
+    // The same request again.
+    ask("two", Some("one")).await;
+    eventually_some("the turn is known", SOON, async || {
+        (proxy.count("turns_known").await == 1).then_some(())
+    })
+    .await;
+    assert_eq!(now().await, ["one", "two", "three"]);
+    // Another question behind an earlier response begins a branch.
+    ask("four", Some("one")).await;
+    proxy.stored(4).await;
+    assert_eq!(now().await, ["one", "four"]);
+}
+
+#[apply(trial)]
 async fn each_conversation_of_a_user_has_its_own_thread() {
     let provider = words("Yes.");
     let app = app();

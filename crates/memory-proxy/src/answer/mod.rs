@@ -14,6 +14,7 @@ mod tests;
 
 use memory_contract::proto::MessageInput;
 use memory_formats::messages_in;
+use serde::Deserialize;
 
 use crate::api::Api;
 use crate::config::ANSWER_BYTES;
@@ -23,6 +24,14 @@ use messages::MessagesStream;
 use responses::ResponsesStream;
 
 pub(crate) use unstored::Unstored;
+
+/// An answer that was read.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Whole {
+    /// The provider's id of it; empty if it has none.
+    pub(crate) id: String,
+    pub(crate) messages: Vec<MessageInput>,
+}
 
 /// An answer that is being received.
 #[derive(Debug)]
@@ -92,8 +101,8 @@ impl Answer {
         }
     }
 
-    /// The messages of the answer, once nothing follows.
-    pub(crate) fn messages(self) -> Result<Vec<MessageInput>, Unstored> {
+    /// The whole answer, once nothing follows.
+    pub(crate) fn whole(self) -> Result<Whole, Unstored> {
         if self.bytes > ANSWER_BYTES {
             return Err(Unstored::TooLarge);
         }
@@ -113,7 +122,21 @@ impl Answer {
         let messages = messages.map_err(|_| Unstored::Unreadable)?;
         match messages.is_empty() {
             true => Err(Unstored::Unfinished),
-            false => Ok(messages),
+            false => Ok(Whole {
+                id: id_of(&json),
+                messages,
+            }),
         }
     }
+}
+
+fn id_of(json: &str) -> String {
+    #[derive(Default, Deserialize)]
+    struct WithId {
+        #[serde(default)]
+        id: Option<String>,
+    }
+
+    let read: WithId = serde_json::from_str(json).unwrap_or_default();
+    read.id.unwrap_or_default()
 }

@@ -105,13 +105,13 @@ fn streamed(api: Api, chunks: &[&[u8]]) -> Result<Vec<MessageInput>, Unstored> {
     for chunk in chunks {
         answer.take(chunk);
     }
-    answer.messages()
+    answer.whole().map(|whole| whole.messages)
 }
 
 fn whole(api: Api, json: &str) -> Result<Vec<MessageInput>, Unstored> {
     let mut answer = Answer::new(api, false);
     answer.take(json.as_bytes());
-    answer.messages()
+    answer.whole().map(|whole| whole.messages)
 }
 
 /// The texts and calls of a message.
@@ -292,7 +292,7 @@ fn what_is_no_answer_is_not_stored() {
     }
     let mut large = Answer::new(Api::Chat, false);
     large.take(&vec![b' '; ANSWER_BYTES + 1]);
-    assert_eq!(large.messages(), Err(Unstored::TooLarge));
+    assert_eq!(large.whole(), Err(Unstored::TooLarge));
 }
 
 proptest! {
@@ -327,6 +327,6 @@ proptest! {
         answer.take(&bytes);
         answer.take(text.as_bytes());
         answer.take(b"\n\n");
-        let _ = answer.messages();
+        let _ = answer.whole();
     }
 }
