@@ -64,10 +64,10 @@ fn alone(message: &MessageInput, part: Part) -> bool {
 /// A part whose texts are cut to what can be stored; `None` for one without text.
 fn cut(part: Part) -> Option<Part> {
     let content = match part.content? {
-        Content::Text(text) => Content::Text(cut_text(text)),
-        Content::Json(text) => Content::Text(cut_text(text)),
+        Content::Text(text) => Content::Text(fitting_text(text)),
+        Content::Json(text) => Content::Text(fitting_text(text)),
         Content::ToolCall(mut call) => {
-            call.arguments = cut_text(call.arguments);
+            call.arguments = fitting_text(call.arguments);
             Content::ToolCall(call)
         }
         Content::ToolResult(result) => Content::ToolResult(cut_result(result)),
@@ -89,13 +89,14 @@ fn cut_result(result: ToolResult) -> ToolResult {
         }
     }
     ToolResult {
-        content: vec![ToolResultPart::from(Piece::Text(cut_text(whole)))],
+        content: vec![ToolResultPart::from(Piece::Text(fitting_text(whole)))],
         ..result
     }
 }
 
-/// A text with its first bytes, and a note of how many are missing.
-fn cut_text(text: String) -> String {
+/// A text as one part can hold it: without NUL and, if it is longer than 256 KiB, its beginning and
+/// a note of how many bytes are missing.
+pub fn fitting_text(text: String) -> String {
     let text = text.replace('\0', "\u{fffd}");
     if text.len() <= limits::TEXT_BYTES {
         return text;

@@ -22,6 +22,7 @@ mod waiting;
 mod whose;
 
 pub use config::{ProxyConfig, Upstreams};
+pub use fit::fitting_text;
 pub use handle::Proxy;
 pub use recollect::Recollect;
 pub use server::serve;

@@ -82,7 +82,9 @@ pub(crate) fn place(tail: &Tail, turn: Turn<'_>) -> Place {
         let ends = (1..=stored.len()).rev();
         let end = ends.into_iter().find(|&end| {
             let fits = is_alike(tail, end, turn.said, sent);
-            let newest = !stored[end..].iter().any(|message| message.role == Role::User);
+            let newest = !stored[end..]
+                .iter()
+                .any(|message| message.role == Role::User);
             let from_the_start = tail.is_whole && end == sent;
             let again = sent > turn.new_from;
             fits && (!again || from_the_start || (newest && turn.new_from > 0))
@@ -103,14 +105,21 @@ fn behind(stored: &[Stored], response: &str) -> Option<usize> {
     let is_of = |message: &Stored| message.response == response;
     let begin = stored.iter().rposition(is_of)?;
     let answer = stored[begin..].iter();
-    Some(begin + answer.take_while(|message| message.role == Role::Assistant).count())
+    Some(
+        begin
+            + answer
+                .take_while(|message| message.role == Role::Assistant)
+                .count(),
+    )
 }
 
 /// The place of a turn that continues the response which ends at `end`.
 fn continuing(stored: &[Stored], end: usize, turn: Turn<'_>) -> Place {
     let new = &turn.said[turn.new_from..];
     let both = stored[end..].iter().zip(new);
-    let known = both.take_while(|(stored, said)| stored.said == **said).count();
+    let known = both
+        .take_while(|(stored, said)| stored.said == **said)
+        .count();
     match known {
         _ if known == new.len() => Place::Known,
         _ if end + known == stored.len() => Place::End(turn.new_from + known),
@@ -146,7 +155,11 @@ mod tests {
                 .map(|(index, text)| Stored {
                     id: format!("{text}@{index}"),
                     said: said(text),
-                    role: if text.starts_with('u') { Role::User } else { Role::Assistant },
+                    role: if text.starts_with('u') {
+                        Role::User
+                    } else {
+                        Role::Assistant
+                    },
                     response: format!("resp_{text}"),
                 })
                 .collect(),
@@ -269,6 +282,9 @@ mod tests {
         // Another question.
         assert_eq!(kept(stored, Some("resp_a1"), "u9", "a9"), after("a1@1", 0));
         // A response of several messages.
-        assert_eq!(kept("u1 a1 c1 u2 a2", Some("resp_a1"), "u9", "a9"), after("c1@2", 0));
+        assert_eq!(
+            kept("u1 a1 c1 u2 a2", Some("resp_a1"), "u9", "a9"),
+            after("c1@2", 0)
+        );
     }
 }

@@ -236,7 +236,12 @@ async fn a_conversation_is_stored_once_however_often_it_is_sent() {
 async fn a_request_that_continues_a_response_is_stored_behind_it_once() {
     let responses = ProviderApi::Responses;
     // Gateways write routes into ids, which are then longer than an external id may be.
-    let id = |word: &str| format!("{word}-{}", "x".repeat(if word == "two" { 300 } else { 40 }));
+    let id = |word: &str| {
+        format!(
+            "{word}-{}",
+            "x".repeat(if word == "two" { 300 } else { 40 })
+        )
+    };
     let provider = Provider::new(move |asked| {
         let body = asked.json();
         let newest = body["input"].as_array().unwrap().last().unwrap();
@@ -268,7 +273,9 @@ async fn a_request_that_continues_a_response_is_stored_behind_it_once() {
     }
     let now = async || {
         let history = history(&client, &app, "ada", &session).await;
-        let questions = history.iter().filter_map(|text| text.strip_prefix("user: "));
+        let questions = history
+            .iter()
+            .filter_map(|text| text.strip_prefix("user: "));
         questions.map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(now().await, ["one", "two", "three"]);

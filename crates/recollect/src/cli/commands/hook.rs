@@ -12,6 +12,7 @@ use memory_contract::proto::{
     AppendMessagesRequest, BuildContextRequest, ContextBlockKind, MemoryPolicy, MessageInput, Role,
     SessionRef, part::Content,
 };
+use memory_proxy::fitting_text;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
@@ -88,7 +89,7 @@ async fn answer(args: &HookArgs, event: Event) -> Result<(), String> {
     };
     let message = MessageInput {
         role: role.into(),
-        parts: vec![Content::Text(storable(&text)).into()],
+        parts: vec![Content::Text(fitting_text(text.clone())).into()],
         ..Default::default()
     };
     let append = AppendMessagesRequest {
@@ -194,12 +195,6 @@ async fn recalled(client: &Client, session: &SessionRef, prompt: &str) -> Result
 async fn store(client: &Client, append: AppendMessagesRequest) -> Result<(), String> {
     let stored = client.messages().append_messages(append).await;
     stored.map(drop).map_err(|status| in_words(&status))
-}
-
-/// A text as it can be stored: not too long, and without NUL.
-fn storable(text: &str) -> String {
-    let end = text.floor_char_boundary(limits::TEXT_BYTES);
-    text[..end].replace('\0', "\u{fffd}")
 }
 
 fn in_words(status: &Status) -> String {
