@@ -16,6 +16,7 @@ mod similarity;
 mod tokenizer;
 mod usage;
 mod vectors;
+mod vocabulary;
 mod weight;
 mod worker;
 

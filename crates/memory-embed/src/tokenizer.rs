@@ -5,6 +5,8 @@ use std::path::Path;
 use kitoken::Kitoken;
 use serde::Deserialize;
 
+use crate::vocabulary;
+
 /// Any error of ONNX Runtime or of the tokenizer.
 pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -40,9 +42,9 @@ impl Tokenizer {
     /// Reads the tokenizer of the model in a directory. It cuts texts to `max_length` tokens. One of a
     /// hundred languages takes 60 MB of memory.
     pub(crate) fn read(directory: &Path, max_length: usize) -> Result<Self, Error> {
-        let read = |file| std::fs::read(directory.join(file));
-        let specials: Specials = serde_json::from_slice(&read("tokenizer_config.json")?)?;
-        let vocabulary = Kitoken::from_tokenizers_slice(&read("tokenizer.json")?)?;
+        let specials = std::fs::read(directory.join("tokenizer_config.json"))?;
+        let specials: Specials = serde_json::from_slice(&specials)?;
+        let vocabulary = vocabulary::read(directory)?;
         let special = |token: &str| match vocabulary.encode(token, true)?[..] {
             [id] => Ok(id),
             _ => Err(Error::from(format!("the vocabulary lacks {token}"))),

@@ -181,20 +181,31 @@ fn model_files(config: &Config) -> Vec<Finding> {
     vec![model, runtime(config)]
 }
 
-/// The embedding model behind an endpoint, which embeds one word; nothing for another one.
-pub async fn endpoint(config: &Config) -> Option<Finding> {
+/// Lets the model of this machine or behind an endpoint embed one word. Nothing for one of a hub,
+/// and where files are missing.
+pub async fn embedding(config: &Config) -> Option<Finding> {
     let embedding = &config.embedding;
-    if embedding.kind != EmbedderKind::OpenaiCompatible {
-        return None;
-    }
-    let check = "model";
-    let at = format!(
-        "{} at {}",
-        embedding.model,
-        embedding.endpoint.as_deref().unwrap_or_default()
-    );
-    let fix = "Check embedding.endpoint, embedding.api_key and embedding.model: without it recall \
-               matches by keyword only.";
+    let endpoint = embedding.endpoint.as_deref().unwrap_or_default();
+    let (check, at, fix) = match embedding.kind {
+        EmbedderKind::None | EmbedderKind::Hub => return None,
+        EmbedderKind::OpenaiCompatible => (
+            "model",
+            format!("{} at {endpoint}", embedding.model),
+            "Check embedding.endpoint, embedding.api_key and embedding.model: without it recall \
+             matches by keyword only.",
+        ),
+        EmbedderKind::Local => {
+            let mut files = model_files(config).into_iter();
+            if files.any(|finding| finding.verdict != Verdict::Ok) {
+                return None;
+            }
+            (
+                "embedding",
+                embedding.model.clone(),
+                "Run `scripts/setup --verify`: without the model recall matches by keyword only.",
+            )
+        }
+    };
     let settings = embedding.clone();
     let ask = async move {
         let opened = tokio::task::spawn_blocking(move || Embedder::start(&settings)).await;

@@ -37,8 +37,8 @@ pub async fn run(file: Option<PathBuf>, args: DoctorArgs) -> Result<(), Failure>
     findings.extend(
         database_checks::database(&config, args.postgres_bin.as_deref(), &args.data.data_dir).await,
     );
-    findings.extend(checks::endpoint(&config).await);
     findings.extend(checks::model(&config));
+    findings.extend(checks::embedding(&config).await);
     findings.push(checks::distilling(&config));
     findings.push(checks::index(&config, &args.data.data_dir).await);
     findings.push(checks::objects(&config, &args.data.data_dir).await);
