@@ -62,7 +62,9 @@ class RecollectMemoryTool(BetaAbstractMemoryTool):
 
     A path has at most 16 names below `/memories`, each of at most 256 bytes and together at most
     1,008, and a file at most 1 MiB as JSON. Beyond a limit the model gets an error that names it.
-    Of two commands that change a file at the same time, one may undo the other.
+    Of two commands that change a file at the same time, one may undo the other, because the
+    contract has no precondition for documents. What shows afterwards is told to the model: a new
+    file that took the place of another one, and a changed file that was deleted meanwhile.
     """
 
     def __init__(
@@ -217,8 +219,8 @@ class _Files:
         path = _path(command.path, is_file=True)
         _check_text("file_text", command.file_text)
         yield from self._check_free(path, command.path)
-        yield from self._put([_File(path, command.file_text)])
-        return f"File created successfully at: {command.path}"
+        created = yield from self._put([_File(path, command.file_text)])
+        return f"File created successfully at: {command.path}{_replaced(1 - created)}"
 
     def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> _Calls:
         path, old = _path(command.path), command.old_str
@@ -241,11 +243,11 @@ class _Files:
                 f"{', '.join(map(str, lines))}. Please ensure it is unique"
             )
         text = found.text.replace(old, new, 1)
-        yield from self._put([_File(path, text)])
+        created = yield from self._put([_File(path, text)])
         shown = range(max(lines[0] - 3, 0), lines[0] + 2)
         return (
             "The memory file has been edited. Here is the snippet showing the change (with line "
-            f"numbers):\n{_lines(text, shown)}"
+            f"numbers):\n{_lines(text, shown)}{_restored(created)}"
         )
 
     def insert(self, command: BetaMemoryTool20250818InsertCommand) -> _Calls:
@@ -259,8 +261,8 @@ class _Files:
                 f"range of lines of the file: [0, {len(lines)}]"
             )
         lines.insert(command.insert_line, command.insert_text.removesuffix("\n"))
-        yield from self._put([_File(path, "\n".join(lines) + "\n")])
-        return f"The file {command.path} has been edited."
+        created = yield from self._put([_File(path, "\n".join(lines) + "\n")])
+        return f"The file {command.path} has been edited.{_restored(created)}"
 
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> _Calls:
         path = _path(command.path)
@@ -289,9 +291,10 @@ class _Files:
             _check_lengths(of.path, command.new_path)
         yield from self._check_free(new, command.new_path, "The destination")
         # First stored, then deleted: nothing is lost in between.
-        yield from self._put(moved)
+        created = yield from self._put(moved)
         yield from self._remove(inside)
-        return f"Successfully renamed {command.old_path} to {command.new_path}"
+        replaced = _replaced(len(moved) - created)
+        return f"Successfully renamed {command.old_path} to {command.new_path}{replaced}"
 
     def clear(self) -> _Calls:
         yield from self._remove((yield from self._inside((_ROOT,))))
@@ -351,7 +354,9 @@ class _Files:
         if (yield "SearchDocuments", request).documents:
             raise ToolError(f"{what} {shown} already exists and is a directory")
 
-    def _put(self, files: list[_File]) -> Generator[tuple[str, Any], Any, None]:
+    def _put(self, files: list[_File]) -> Generator[tuple[str, Any], Any, int]:
+        """Stores files, and returns how many did not exist."""
+        created = 0
         request = v1.PutDocumentsRequest(user=self._user)
         for of in files:
             document = v1.DocumentInput(
@@ -362,10 +367,11 @@ class _Files:
             )
             full = len(request.documents) == _MOST_DOCUMENTS
             if full or request.ByteSize() + document.ByteSize() > _LARGEST_REQUEST:
-                yield "PutDocuments", request
+                created += (yield "PutDocuments", request).created_count
                 request = v1.PutDocumentsRequest(user=self._user)
             request.documents.append(document)
-        yield "PutDocuments", request
+        created += (yield "PutDocuments", request).created_count
+        return created
 
     def _remove(self, files: list[_File]) -> Generator[tuple[str, Any], Any, None]:
         for start in range(0, len(files), _MOST_DOCUMENTS):
@@ -453,6 +459,24 @@ def _missing(shown: str) -> ToolError:
 
 
 # --- what the model reads ---------------------------------------------------------------------
+
+
+def _replaced(count: int) -> str:
+    """What follows the answer of a command that stored new files, of which some existed. A call that
+    was repeated may count its own."""
+    if not count:
+        return ""
+    return (
+        f"\nAt the same time, another program stored {count} of these files; this command may have "
+        "replaced what it stored."
+    )
+
+
+def _restored(created: int) -> str:
+    """What follows the answer of a command that changed a file, if it made the file anew."""
+    if not created:
+        return ""
+    return "\nMeanwhile, another program had deleted the file; this command stored it again."
 
 
 def _places(text: str, old: str) -> list[int]:

@@ -96,6 +96,73 @@ def test_every_command_does_what_it_says(client: Recollect, app: str) -> None:
     assert run("view", "/memories").endswith("0B\t/memories")
 
 
+class Meanwhile:
+    """The stubs of a client that does something before it stores documents."""
+
+    def __init__(self, client: Recollect, act: Callable[[], object]) -> None:
+        self._client = client
+        self._act = act
+        self.stubs = self.document = self
+
+    def PutDocuments(self, request: v1.PutDocumentsRequest) -> Any:
+        self._act()
+        return self._client.stubs.document.PutDocuments(request)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client.stubs.document, name)
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "meanwhile", "said"),
+    [
+        (
+            {"command": "create", "file_text": "mine"},
+            "/memories/new.md",
+            "create",
+            "another program stored 1",
+        ),
+        (
+            {"command": "rename", "old_path": "/memories/a.md"},
+            "/memories/new.md",
+            "create",
+            "another program stored 1",
+        ),
+        (
+            {"command": "str_replace", "old_str": "one", "new_str": "two"},
+            "/memories/a.md",
+            "delete",
+            "had deleted",
+        ),
+        (
+            {"command": "insert", "insert_line": 0, "insert_text": "0"},
+            "/memories/a.md",
+            "delete",
+            "had deleted",
+        ),
+    ],
+    ids=["create", "rename", "str_replace", "insert"],
+)
+def test_the_model_is_told_what_another_program_did_at_the_same_time(
+    client: Recollect,
+    app: str,
+    command: dict[str, Any],
+    path: str,
+    meanwhile: str,
+    said: str,
+) -> None:
+    other = commands(RecollectMemoryTool(app=app, user="ada", client=client))
+    other("create", "/memories/a.md", file_text="one\n")
+
+    def act() -> None:
+        other(meanwhile, path, **({"file_text": "theirs"} if meanwhile == "create" else {}))
+
+    tool: Any = RecollectMemoryTool(app=app, user="ada", client=Meanwhile(client, act))  # type: ignore[arg-type]
+    names = {"new_path": path} if "old_path" in command else {"path": path}
+    answer = tool.call({**command, **names})
+    assert answer.count("\nAt the same time, another") + answer.count("\nMeanwhile, another") == 1
+    assert said in answer and "theirs" not in other("view", path)
+
+
 @pytest.mark.parametrize(
     "path",
     [
