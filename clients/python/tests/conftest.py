@@ -7,9 +7,10 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from models import Models
 from scripted import ScriptedServer
 
-from recollect import Recollect
+from recollect import Recollect, Session
 
 
 @pytest.fixture
@@ -37,3 +38,24 @@ def client(addr: str) -> Iterator[Recollect]:
 def app() -> str:
     """An app that no other test uses."""
     return f"python-{uuid.uuid4()}"
+
+
+@pytest.fixture(scope="session")
+def started() -> Iterator[Models]:
+    with Models() as models:
+        yield models
+
+
+@pytest.fixture
+def models(started: Models) -> Models:
+    started.reset()
+    return started
+
+
+@pytest.fixture
+def known(client: Recollect, app: str) -> Session:
+    """The conversation of a user of whom something is known from another one."""
+    other = client.session(app=app, user="ada", session="other")
+    other.append(user="My dog is called Pixel.", assistant="A fine name!")
+    other.user.remember("The dog of Ada is a greyhound.")
+    return client.session(app=app, user="ada", session="42")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import re
 import threading
 from typing import Any
 
@@ -12,21 +13,17 @@ ANSWER = "It is Pixel."
 
 class Models:
     """Answers calls of chat completions, responses and messages, as a whole or as a stream, and
-    keeps what it was sent."""
+    keeps what it was sent. One server is for all tests; `reset` makes it as it was."""
 
     def __init__(self) -> None:
-        self.bodies: list[dict[str, Any]] = []
-        self.tool: dict[str, Any] | None = None
-        """The arguments that the next answer calls the tool `clock` with."""
-        self.breaks = False
-        """Whether streams end in the middle."""
+        self.reset()
         models = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 models.bodies.append(body)
-                api = self.path.rpartition("/")[2]
+                api = self.path.partition("?")[0].rpartition("/")[2]
                 answer = getattr(models, f"_{api}")(body.get("stream"))
                 self.send_response(200)
                 kind = "text/event-stream" if body.get("stream") else "application/json"
@@ -40,8 +37,23 @@ class Models:
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
+    def reset(self) -> None:
+        self.bodies: list[dict[str, Any]] = []
+        self.tool: dict[str, Any] | None = None
+        """The arguments that the next answer calls the tool `clock` with."""
+        self.breaks = False
+        """Whether streams end in the middle, with an error."""
+        self.status = "completed"
+        """The status of responses."""
+        self.ends = True
+        """Whether streams of chat completions have the event that ends the answer."""
+        self.content = ANSWER
+        """The text of chat completions."""
+
     def __enter__(self) -> Models:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        # It looks as often whether it is to stop, and stopping waits for that.
+        serve = {"poll_interval": 0.02}
+        threading.Thread(target=self._server.serve_forever, kwargs=serve, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -62,7 +74,7 @@ class Models:
     def _completions(self, stream: bool) -> str:
         base: dict[str, Any] = {"id": "c1", "created": 1, "model": "small"}
         tool, self.tool = self.tool, None
-        message: dict[str, Any] = {"role": "assistant", "content": None if tool else ANSWER}
+        message: dict[str, Any] = {"role": "assistant", "content": None if tool else self.content}
         if tool:
             function = {"name": "clock", "arguments": json.dumps(tool)}
             message["tool_calls"] = [{"id": "t1", "type": "function", "function": function}]
@@ -79,13 +91,14 @@ class Models:
                 {"tool_calls": [{"index": 0, **rest}]},
             ]
         else:
-            deltas += [{"content": piece} for piece in ("It ", "is ", "Pixel.")]
+            deltas += [{"content": piece} for piece in re.findall(r"\S+ ?", self.content)]
         chunks = [
             {**base, "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta}]}
             for delta in deltas
         ]
         ended = {"index": 0, "delta": {}, "finish_reason": "stop"}
-        chunks.append({**base, "object": "chat.completion.chunk", "choices": [ended]})
+        if self.ends:
+            chunks.append({**base, "object": "chat.completion.chunk", "choices": [ended]})
         usage = {**base, "object": "chat.completion.chunk", "choices": []}
         return self._events([*chunks, usage], "data: [DONE]\n\n")
 
@@ -95,7 +108,7 @@ class Models:
         response = {
             **{"id": "r1", "object": "response", "created_at": 1, "model": "small"},
             **{
-                "status": "completed",
+                "status": self.status,
                 "parallel_tool_calls": True,
                 "tool_choice": "auto",
                 "tools": [],
@@ -122,7 +135,8 @@ class Models:
             {"type": "response.output_text.delta", **place, "delta": piece}
             for piece in ("It ", "is ", "Pixel.")
         ]
-        events += [{"type": "response.completed", "response": response}]
+        if self.status != "queued":
+            events += [{"type": f"response.{self.status}", "response": response}]
         return self._events([{**of, "sequence_number": at} for at, of in enumerate(events)])
 
     def _messages(self, stream: bool) -> str:
@@ -138,7 +152,7 @@ class Models:
         block: dict[str, Any] = {"type": "text", "text": ANSWER}
         if tool:
             block = {"type": "tool_use", "id": "t1", "name": "clock", "input": tool}
-        ended = {"stop_reason": "end_turn", "stop_sequence": None}
+        ended = {"stop_reason": "tool_use" if tool else "end_turn", "stop_sequence": None}
         if not stream:
             return json.dumps({**base, **ended, "content": [block]})
         if tool:

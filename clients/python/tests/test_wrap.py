@@ -4,97 +4,20 @@ APIs and a real server."""
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import logging
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import anthropic
 import openai
 import pytest
+from callers import APIS, FACT, MODES, QUESTION, Caller, stored
 from models import ANSWER, Models
 
 import recollect
 from recollect import Recollect, errors
 from recollect._turns import ChatTurn
-
-QUESTION = "What is my dog called?"
-FACT = "My dog is called Pixel."
-APIS = ["chat", "responses", "anthropic"]
-MODES = ["sync", "async"]
-
-
-@pytest.fixture
-def models() -> Iterator[Models]:
-    with Models() as models:
-        yield models
-
-
-@pytest.fixture
-def known(client: Recollect, app: str) -> recollect.Session:
-    """The conversation of a user of whom something is known from another one."""
-    other = client.session(app=app, user="ada", session="other")
-    other.append(user=FACT, assistant="A fine name!")
-    other.user.remember("The dog of Ada is a greyhound.")
-    return client.session(app=app, user="ada", session="42")
-
-
-class Caller:
-    """Calls one API with a wrapped client of its package, of either kind."""
-
-    def __init__(self, api: str, mode: str, models: Models) -> None:
-        self.api, self.mode, self.models = api, mode, models
-        self.settings: dict[str, Any] = {"api_key": "key", "max_retries": 0}
-        self.package: Any = anthropic if api == "anthropic" else openai
-        self.kind = {"chat": "OpenAI", "responses": "OpenAI", "anthropic": "Anthropic"}[api]
-        self.argument = "input" if api == "responses" else "messages"
-
-    def wrapped(self, **settings: Any) -> Any:
-        path = "" if self.api == "anthropic" else "/v1"
-        kind = getattr(self.package, ("Async" if self.mode == "async" else "") + self.kind)
-        client = kind(base_url=self.models.url + path, **self.settings)
-        return recollect.wrap(client, **settings)
-
-    def arguments(self, messages: Any, **more: Any) -> dict[str, Any]:
-        limit = {"max_tokens": 99} if self.api == "anthropic" else {}
-        return {"model": "small", self.argument: messages, **limit, **more}
-
-    def create(self, client: Any, messages: Any, **more: Any) -> Any:
-        """The answer, or the events of a stream."""
-        create = self.methods(client).create
-        return self.run(lambda: create(**self.arguments(messages, **more)))
-
-    def methods(self, client: Any) -> Any:
-        """The methods of the API: `create`, `stream`."""
-        return {
-            "chat": lambda: client.chat.completions,
-            "responses": lambda: client.responses,
-            "anthropic": lambda: client.messages,
-        }[self.api]()
-
-    def run(self, call: Callable[[], Any]) -> Any:
-        if self.mode == "sync":
-            answer = call()
-            return list(answer) if hasattr(answer, "__next__") else answer
-
-        async def calls() -> Any:
-            answer = await call()
-            return [event async for event in answer] if hasattr(answer, "__anext__") else answer
-
-        return asyncio.run(calls())
-
-    def sent(self) -> list[Any]:
-        """What the model was sent last: the texts of each message."""
-        return [texts(message) for message in self.models.bodies[-1][self.argument]]
-
-
-def texts(message: dict[str, Any]) -> list[str]:
-    content = message["content"]
-    return [content] if isinstance(content, str) else [part["text"] for part in content]
-
-
-def stored(session: recollect.Session) -> list[tuple[str, str]]:
-    return [(message.role, message.text) for message in session.messages()]
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -124,7 +47,11 @@ def test_a_call_has_memory_and_its_turn_is_stored(
     models.bodies.pop()
     sent = [text for message in caller.sent() for text in message]
     assert len(sent) == 2 and sent[-1] == QUESTION
-    assert FACT in sent[0] and "The dog of Ada is a greyhound." in sent[0] and "not instructions" in sent[0]
+    assert (
+        FACT in sent[0]
+        and "The dog of Ada is a greyhound." in sent[0]
+        and "not instructions" in sent[0]
+    )
     assert QUESTION not in sent[0]
     turn = [("user", QUESTION), ("assistant", ANSWER)]
     assert stored(known) == turn and recollect.memory_of(wrapped).error is None
@@ -320,129 +247,175 @@ def test_system_prompts_go_on_and_are_not_stored(
     Caller("responses", "sync", models).create(wrapped, "Thanks.", instructions="You help.")
     assert models.bodies[-1]["input"][-1] == {"role": "user", "content": "Thanks."}
     assert stored(known)[2:] == [("user", "Thanks."), ("assistant", ANSWER)]
-    # Anthropic continues a last message of the model's.
-    anthropics = Caller("anthropic", "sync", models)
-    claude = anthropics.wrapped(app=app, user="ada", session="7", client=client)
-    prefill = [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": "Well:"}]
-    anthropics.create(claude, prefill, system="You help.")
-    assert anthropics.sent()[1] == ["Well:"] and models.bodies[-1]["system"] == "You help."
-    texts = [message.text for message in recollect.memory_of(claude).session.messages()]
-    assert texts == [QUESTION, "Well:", ANSWER]
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("api", APIS)
-def test_the_packages_own_streams_are_remembered(
-    api: str, mode: str, models: Models, known: recollect.Session, client: Recollect, app: str
-) -> None:
-    caller = Caller(api, mode, models)
-    wrapped = caller.wrapped(app=app, user="ada", session="42", client=client)
-    owner = caller.methods(wrapped)
-    arguments = caller.arguments([{"role": "user", "content": QUESTION}])
-
-    def streamed() -> list[str]:
-        with owner.stream(**arguments) as stream:
-            return [event.type for event in stream]
-
-    async def async_streamed() -> list[str]:
-        async with owner.stream(**arguments) as stream:
-            return [event.type async for event in stream]
-
-    kinds = streamed() if mode == "sync" else asyncio.run(async_streamed())
-    assert any("delta" in kind or "text" in kind for kind in kinds)
-    assert FACT in json.dumps(models.bodies[-1])
-    assert stored(known) == [("user", QUESTION), ("assistant", ANSWER)]
+SEARCH = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}
 
 
-@pytest.mark.parametrize("api", APIS)
-def test_a_stream_that_is_closed_early_stores_what_came(
-    api: str, models: Models, known: recollect.Session, client: Recollect, app: str
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize(
+    ("api", "last", "turn"),
+    [
+        # Anthropic's model goes on with a last message of its own.
+        ("anthropic", "Well: ", [("user", QUESTION), ("assistant", f"Well: {ANSWER}")]),
+        ("anthropic", [SEARCH], [("assistant", ANSWER)]),
+        # Other models answer it. What is before it belongs to an earlier call.
+        ("chat", "Well: ", [("assistant", ANSWER)]),
+        ("responses", "Well: ", [("assistant", ANSWER)]),
+    ],
+    ids=["begun", "paused", "chat", "responses"],
+)
+def test_a_request_may_end_with_a_message_of_the_model(
+    api: str,
+    last: Any,
+    turn: list[tuple[str, str]],
+    stream: bool,
+    models: Models,
+    known: recollect.Session,
+    client: Recollect,
+    app: str,
 ) -> None:
     caller = Caller(api, "sync", models)
     wrapped = caller.wrapped(app=app, user="ada", session="42", client=client)
-    caller.run = lambda call: call()  # type: ignore[method-assign]
-    stream = caller.create(wrapped, [{"role": "user", "content": QUESTION}], stream=True)
-    with stream:
-        for event in stream:
-            if "is " in event.to_json():
-                break
-    stream.close()
-    assert stored(known) == [("user", QUESTION), ("assistant", "It is ")]
+    more = {"stream": True} if stream else {}
+    asked = [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": last}]
+    caller.create(wrapped, asked, **more)
+    sent = models.bodies[-1][caller.argument]
+    assert FACT in json.dumps(sent[0]) and sent[-1] == asked[-1]
+    assert stored(known) == turn
+    if turn[-1] != ("assistant", ANSWER):
+        # An answer that was cut off goes on, and its beginning is stored already.
+        begun = {"role": "assistant", "content": turn[-1][1]}
+        caller.create(wrapped, [asked[0], begun], **more)
+        assert stored(known) == [*turn, ("assistant", ANSWER)]
+        begun = {"role": "assistant", "content": turn[-1][1] + ANSWER}
+        caller.create(wrapped, [asked[0], begun], **more)
+        assert stored(known) == [*turn, *[("assistant", ANSWER)] * 2]
+
+
+WAYS: list[tuple[str, dict[str, Any]]] = [
+    ("parse", {}),
+    ("with_raw_response", {}),
+    ("with_raw_response", {"stream": True}),
+    ("with_streaming_response", {}),
+    ("with_streaming_response", {"stream": True}),
+]
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("api", APIS)
-def test_a_reader_may_leave_after_the_event_that_ends_the_answer(
+def test_the_other_ways_to_call_have_memory_too(
     api: str, mode: str, models: Models, known: recollect.Session, client: Recollect, app: str
 ) -> None:
     caller = Caller(api, mode, models)
     wrapped = caller.wrapped(app=app, user="ada", session="42", client=client)
-    ends: dict[str, Callable[[Any], bool]] = {
-        "chat": lambda event: any(of.finish_reason for of in event.choices),
-        "responses": lambda event: event.type == "response.completed",
-        "anthropic": lambda event: event.type == "message_stop",
-    }
-    last = ends[api]
-
-    def left() -> None:
-        for event in caller.create(wrapped, asked, stream=True):
-            if last(event):
-                return
-        raise AssertionError("no event ends the answer")
-
-    async def async_left() -> None:
-        async for event in await caller.create(wrapped, asked, stream=True):
-            if last(event):
-                return
-        raise AssertionError("no event ends the answer")
-
     asked = [{"role": "user", "content": QUESTION}]
-    caller.run = lambda call: call()  # type: ignore[method-assign]
-    if mode == "sync":
-        left()
-    else:
-        asyncio.run(async_left())
-    assert stored(known) == [("user", QUESTION), ("assistant", ANSWER)]
+    turn = [("user", QUESTION), ("assistant", ANSWER)]
+
+    def parsed(owner: Any, name: str, more: dict[str, Any]) -> None:
+        arguments = caller.arguments(asked, **more)
+        if name == "parse":
+            owner.parse(**arguments)
+        elif name == "with_raw_response":
+            response = owner.with_raw_response.create(**arguments)
+            assert response.parse() is response.parse()
+            list(response.parse()) if more else None
+        else:
+            with owner.with_streaming_response.create(**arguments) as response:
+                list(response.parse()) if more else response.parse()
+
+    async def async_parsed(owner: Any, name: str, more: dict[str, Any]) -> None:
+        arguments = caller.arguments(asked, **more)
+        if name == "parse":
+            await owner.parse(**arguments)
+        elif name == "with_raw_response":
+            response = await owner.with_raw_response.create(**arguments)
+            answer = response.parse()
+            answer = await answer if inspect.isawaitable(answer) else answer
+            [event async for event in answer] if more else None
+        else:
+            async with owner.with_streaming_response.create(**arguments) as response:
+                answer = await response.parse()
+                [event async for event in answer] if more else None
+
+    calls = [(caller.methods(wrapped), name, more) for name, more in WAYS]
+    if api != "responses":
+        calls.append((caller.methods(wrapped.beta), *WAYS[1]))
+    for number, call in enumerate(calls):
+        parsed(*call) if mode == "sync" else asyncio.run(async_parsed(*call))
+        assert FACT in json.dumps(models.bodies[-1])
+        assert stored(known)[2 * number :] == turn
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("api", APIS)
-def test_a_stream_of_the_packages_own_that_is_left_early_stores_what_came(
-    api: str, mode: str, models: Models, known: recollect.Session, client: Recollect, app: str
+def test_the_tool_runner_of_anthropic_has_memory(
+    models: Models, known: recollect.Session, client: Recollect, app: str
 ) -> None:
-    caller = Caller(api, mode, models)
+    @anthropic.beta_tool
+    def clock(zone: str) -> str:
+        """The time.
+
+        Args:
+            zone: the time zone.
+        """
+        return f"12:00 {zone}"
+
+    caller = Caller("anthropic", "sync", models)
     wrapped = caller.wrapped(app=app, user="ada", session="42", client=client)
-    owner = caller.methods(wrapped)
-    arguments = caller.arguments([{"role": "user", "content": QUESTION}])
-
-    def left() -> None:
-        with owner.stream(**arguments) as stream:
-            for event in stream:
-                if "is " in str(event):
-                    return
-
-    async def async_left() -> None:
-        async with owner.stream(**arguments) as stream:
-            async for event in stream:
-                if "is " in str(event):
-                    return
-
-    left() if mode == "sync" else asyncio.run(async_left())
-    [question, answer] = stored(known)
-    assert question == ("user", QUESTION) and answer == ("assistant", "It is ")
+    models.tool = {"zone": "UTC"}
+    asked = caller.arguments([{"role": "user", "content": QUESTION}])
+    wrapped.beta.messages.tool_runner(tools=[clock], **asked).until_done()
+    assert [of.role for of in known.messages()] == ["user", "assistant", "tool", "assistant"]
+    assert FACT in json.dumps(models.bodies[0])
 
 
-@pytest.mark.parametrize("api", APIS)
-def test_a_stream_that_breaks_stores_nothing(
-    api: str, models: Models, known: recollect.Session, client: Recollect, app: str
+@pytest.mark.parametrize(
+    ("api", "stream", "answer", "turn"),
+    [
+        ("chat", False, {"content": ""}, [("user", QUESTION)]),
+        ("chat", True, {"content": ""}, [("user", QUESTION)]),
+        ("chat", True, {"ends": False}, []),
+        ("responses", False, {"status": "failed"}, []),
+        ("responses", True, {"status": "failed"}, []),
+        ("responses", False, {"status": "queued"}, []),
+        ("responses", True, {"status": "queued"}, []),
+    ],
+)
+def test_an_answer_without_content_is_not_stored_and_none_that_failed_with_its_question(
+    api: str,
+    stream: bool,
+    answer: dict[str, Any],
+    turn: list[tuple[str, str]],
+    models: Models,
+    known: recollect.Session,
+    client: Recollect,
+    app: str,
 ) -> None:
+    for name, value in answer.items():
+        setattr(models, name, value)
     caller = Caller(api, "sync", models)
     wrapped = caller.wrapped(app=app, user="ada", session="42", client=client)
-    models.breaks = True
-    with pytest.raises((openai.APIError, anthropic.APIError)):
-        caller.create(wrapped, [{"role": "user", "content": QUESTION}], stream=True)
-    with pytest.raises(errors.NotFoundError):
-        stored(known)
+    more = {"stream": True} if stream else {}
+    caller.create(wrapped, [{"role": "user", "content": QUESTION}], **more)
+    # The conversation exists, and has nothing else.
+    known.append(user="Hello.")
+    assert stored(known) == [*turn, ("user", "Hello.")]
+
+
+def test_what_is_recalled_and_stored_can_be_chosen(
+    models: Models, known: recollect.Session, client: Recollect, app: str
+) -> None:
+    caller = Caller("chat", "sync", models)
+    names: dict[str, Any] = {"app": app, "user": "ada", "client": client}
+    context = {"policy": recollect.types.Policy(mode="window")}
+    wrapped = caller.wrapped(**names, agent_session="42", store=False, context=context)
+    caller.create(wrapped, [{"role": "user", "content": QUESTION}])
+    assert caller.sent() == [[QUESTION]] and recollect.memory_of(wrapped).error is None
+    known.append(user="Hello.")
+    caller.create(wrapped, [{"role": "user", "content": QUESTION}])
+    assert "Hello." in caller.sent()[0][0] and stored(known) == [("user", "Hello.")]
+    for name in ("query", "length"):
+        with pytest.raises(errors.InvalidArgumentError, match=f"context does not take {name}"):
+            caller.wrapped(**names, session="42", context={name: "1"})
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -450,7 +423,6 @@ def test_a_call_goes_on_without_a_memory_that_is_away(
     mode: str, models: Models, caplog: pytest.LogCaptureFixture
 ) -> None:
     caller = Caller("chat", mode, models)
-    caller.settings["api_key"] = "secret-key"
     # One for each test, because the warning comes once for a server.
     addr = {"sync": "127.0.0.1:9", "async": "127.0.0.1:11"}[mode]
     away = Recollect(addr, timeout=2, retry=None)
@@ -492,9 +464,8 @@ def test_everything_else_of_a_client_is_as_it_was(
     assert isinstance(wrapped, openai.OpenAI) and wrapped.base_url == given.base_url
     assert wrapped.chat.completions.create.__doc__ == given.chat.completions.create.__doc__
     asked: Any = [{"role": "user", "content": QUESTION}]
-    raw = wrapped.chat.completions.with_raw_response.create(model="small", messages=asked)
-    assert raw.parse().choices[0].message.content == ANSWER
     given.chat.completions.create(model="small", messages=asked)
+    given.with_raw_response.chat.completions.create(model="small", messages=asked)
     assert [body["messages"] for body in models.bodies] == [asked, asked]
     with pytest.raises(errors.NotFoundError):
         stored(known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from recollect._async.session import AsyncSession
@@ -48,7 +49,14 @@ class ClientMemory:
     returns with its type."""
 
     def __init__(
-        self, session: Session, async_session: AsyncSession, timeout: float, raise_on_error: bool
+        self,
+        session: Session,
+        async_session: AsyncSession,
+        *,
+        context: Mapping[str, Any],
+        store: bool,
+        timeout: float,
+        raise_on_error: bool,
     ) -> None:
         self.session = session
         """The conversation."""
@@ -56,9 +64,12 @@ class ClientMemory:
         """The same for asyncio."""
         self.error: RecollectError | None = None
         """Why the newest call went without memory, or was not stored. None: all went well."""
+        self._context = {**context, "format": "text", "timeout": timeout}
+        self._stores = store
         self._timeout = timeout
         self._raise = raise_on_error
         self._newest: _Recalled | None = None
+        self._said = ""
 
     def __repr__(self) -> str:
         return f"<ClientMemory {self.session!r} error={self.error!r}>"
@@ -69,7 +80,7 @@ class ClientMemory:
         if known is not None:
             return known
         try:
-            context = self.session.context(query=_query(turn), format="text", timeout=self._timeout)
+            context = self.session.context(query=_query(turn), **self._context)
         except RecollectError as error:
             self._failed(error, _RECALLING)
             return ""
@@ -81,9 +92,7 @@ class ClientMemory:
         if known is not None:
             return known
         try:
-            context = await self.async_session.context(
-                query=_query(turn), format="text", timeout=self._timeout
-            )
+            context = await self.async_session.context(query=_query(turn), **self._context)
         except RecollectError as error:
             self._failed(error, _RECALLING)
             return ""
@@ -98,7 +107,7 @@ class ClientMemory:
             except RecollectError as error:
                 self._failed(error, _STORING)
             else:
-                self._answered()
+                self._stored(turn)
 
     async def astore(self, turn: Turn, answer: Any | None) -> None:
         """The same for asyncio."""
@@ -111,7 +120,7 @@ class ClientMemory:
             except RecollectError as error:
                 self._failed(error, _STORING)
             else:
-                self._answered()
+                self._stored(turn)
 
     @property
     def _addr(self) -> str:
@@ -133,10 +142,16 @@ class ClientMemory:
         return block
 
     def _to_store(self, turn: Turn, answer: Any | None) -> list[Any]:
-        messages = [*turn.new(), *([] if answer is None else [answer])]
+        if not self._stores or turn.failed:
+            return []
+        messages = turn.to_store(answer, self._said)
         if not messages or self._is_away(_STORING):
             return []
         return [storable(message) for message in messages]
+
+    def _stored(self, turn: Turn) -> None:
+        self._answered()
+        self._said = turn.said
 
     def _answered(self) -> None:
         _outages.pop(self._addr, None)

@@ -27,10 +27,8 @@ class Stream:
     def __next__(self) -> Any:
         try:
             event = next(self._stream)
-        except StopIteration:
-            self.end(complete=True)
-            raise
         except BaseException:
+            # Also where it ends without the event that ends an answer.
             self._ended = True
             raise
         if self._turn.add(event):
@@ -77,10 +75,8 @@ class AsyncStream:
     async def __anext__(self) -> Any:
         try:
             event = await anext(self._stream)
-        except StopAsyncIteration:
-            await self.end(complete=True)
-            raise
         except BaseException:
+            # Also where it ends without the event that ends an answer.
             self._ended = True
             raise
         if self._turn.add(event):
@@ -162,7 +158,7 @@ def _snapshot(turn: AnthropicTurn, stream: Any) -> tuple[Any | None, bool]:
     except AssertionError:
         return None, False
     complete = message.stop_reason is not None
-    return turn.message(message.content, complete), complete
+    return turn.message(message.id, message.content, complete), complete
 
 
 class OpenAIManager:
