@@ -104,17 +104,20 @@ export class BaseClient {
    * await openai.responses.create({ model: "gpt-4o", input: "What is my dog called?" });
    * ```
    *
-   * Chat completions, responses and Anthropic's messages, also as streams and by way of helpers such
-   * as `messages.stream`, are sent with what memory knows about the newest input of the user, in one
-   * message before it. Messages that the request has itself are not repeated in it. When the answer
-   * is complete, the new input and the answer are stored: what follows the last answer in the request,
-   * so sending the whole history stores nothing twice. A failed or aborted answer is not stored, and
-   * neither is its input. If memory fails, the call goes on without it; see `onError` and
-   * `throwOnError`. Everything else of the client is as it was. A copy is made in no time: make one
+   * Chat completions, responses and Anthropic's messages, also those below `beta`, as streams, as
+   * raw responses and by way of helpers such as `messages.stream`, are sent with what memory knows
+   * about the newest text of the user, in one message before it (with Anthropic, as a text of the same
+   * message). Texts that the request has itself are not repeated there. When the answer is complete,
+   * what the user and tools have said since the model's last message is stored, and the answer, so
+   * that the caller may send the whole history each time. The beginning of an answer that a request to
+   * Anthropic ends with is stored as a part of the answer. Of a stream that is left or aborted, the
+   * text so far is stored; nothing is stored of an answer that fails. If memory fails, the call goes
+   * on without it; see `onError` and `throwOnError`. Everything else of the client is as it was. A
+   * copy is made in no time: make one
    * for each conversation.
    */
   wrap<C extends ModelClient>(client: C, { app, user, session, agentSession, ...options }: WrappedNames): C {
-    return wrapClient(client, this.session({ app, user, session, agentSession }), options);
+    return wrapClient(client, this.session({ app, user, session, agentSession }), this.transport, options);
   }
 
   /**

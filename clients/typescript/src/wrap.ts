@@ -1,9 +1,11 @@
+import type { Transport } from "@connectrpc/connect";
 import { jsonText } from "./json.js";
-import { RecollectError } from "./errors.js";
 import type { ContextOptions, Session, SessionNames } from "./session.js";
 import { answerOf, type Answer } from "./wrap/answers.js";
-import { itemText, modelRequest, newestInput, newInput, type Api, type Body, type Item } from "./wrap/apis.js";
+import { allTexts, isAnswered, itemText, modelRequest, newestInput, turnOf, withText, type Api, type Item } from "./wrap/apis.js";
+import { Failures } from "./wrap/failures.js";
 import { quoted } from "./wrap/quotes.js";
+import { storable, wellFormed } from "./wrap/storable.js";
 
 type Fetch = typeof globalThis.fetch;
 
@@ -23,12 +25,14 @@ export interface WrapOptions {
   timeoutMs?: number;
   /**
    * Called when memory fails; the call then goes on without memory, or its turn is not stored.
-   * Default: one `console.warn` for each call, without the text of messages.
+   * Default: `console.warn`, without the text of messages, and of a server that does not answer once
+   * until it does.
    */
   onError?: (error: unknown, during: "context" | "store") => void;
   /**
    * Whether the call fails with the error of memory. It is thrown by the call, or by the loop over its
-   * stream. Default: false.
+   * stream; that of a stream that was left is reported. Default: false. A server that did not answer
+   * is then called each time, and else not in the next 5 seconds.
    */
   throwOnError?: boolean;
 }
@@ -36,22 +40,30 @@ export interface WrapOptions {
 /** The conversation of a wrapped client, and how it uses memory. */
 export type WrappedNames = SessionNames & WrapOptions;
 
+/** What the requests of wrapped clients were sent with before, by their `fetch`. */
+const ORIGINALS = new WeakMap<Fetch, Fetch>();
+
 /**
  * A copy of a model's client with the memory of a conversation, as `BaseClient.wrap` describes it.
  * It works on the requests and responses of the copy, so the client's own methods, retries and
- * streams are as before.
+ * streams are as before. A copy of a wrapped client has another conversation.
+ *
+ * @param server the transport to Recollect, whose outages are remembered.
  */
-export function wrapClient<C extends ModelClient>(client: C, memory: Session, options: WrapOptions): C {
+export function wrapClient<C extends ModelClient>(client: C, memory: Session, server: Transport, options: WrapOptions): C {
   if (typeof client?.withOptions !== "function") {
     throw new TypeError("wrap takes a client of the package openai or @anthropic-ai/sdk");
   }
-  const { fetch } = client as { fetch?: Fetch };
-  return client.withOptions({ fetch: new Remembering(fetch ?? globalThis.fetch, memory, options).fetch }) as C;
+  const given = (client as { fetch?: Fetch }).fetch ?? globalThis.fetch;
+  const original = ORIGINALS.get(given) ?? given;
+  const { fetch } = new Remembering(original, memory, new Failures(server, options), options);
+  ORIGINALS.set(fetch, original);
+  return client.withOptions({ fetch }) as C;
 }
 
 /** The context of one turn, which its later steps have too. */
 interface Recalled {
-  input: string;
+  query: string;
   block: string;
 }
 
@@ -59,12 +71,15 @@ interface Recalled {
 class Remembering {
   readonly #fetch: Fetch;
   readonly #memory: Session;
+  readonly #failures: Failures;
   readonly #options: WrapOptions;
   #newest: Recalled | undefined;
+  #said = "";
 
-  constructor(fetch: Fetch, memory: Session, options: WrapOptions) {
+  constructor(fetch: Fetch, memory: Session, failures: Failures, options: WrapOptions) {
     this.#fetch = fetch;
     this.#memory = memory;
+    this.#failures = failures;
     this.#options = options;
   }
 
@@ -73,123 +88,101 @@ class Remembering {
     if (!request) return this.#fetch.call(undefined, input, init);
     const { api, body } = request;
     const items = api.items(body)!;
-    const failures = new Failures(this.#options);
+    const signal = init?.signal ?? undefined;
     let sent = init;
     try {
-      const remembered = await this.#withMemory(api, items, init?.signal ?? undefined);
+      const remembered = await this.#withMemory(api, items, isRepeated(init), signal);
       if (remembered) sent = { ...init, body: JSON.stringify(api.withItems(body, remembered)) };
     } catch (error) {
       // The client would repeat a request that fails here, and hide the error in its own.
-      if (!init?.signal?.aborted && failures.isThrown(error, "context")) return failed(error, body.stream === true);
+      if (!signal?.aborted && this.#failures.isThrown(error, "context")) return failed(error, body.stream === true);
     }
     const response = await this.#fetch.call(undefined, input, sent);
     if (!response.ok || !response.body || this.#options.store === false) return response;
-    return this.#storing(response, api, newInput(api, items), failures);
+    return this.#storing(response, api, items, signal);
   };
 
   /** The conversation with what memory knows about the newest input; undefined: it knows nothing. */
-  async #withMemory(api: Api, items: Item[], signal: AbortSignal | undefined): Promise<Item[] | undefined> {
-    const place = newestInput(api, items);
-    if (!place) return undefined;
-    const { start, end } = place;
-    const texts = items.map((item) => wellFormed(itemText(item)));
-    const query = texts.slice(start, end).join("\n");
+  async #withMemory(api: Api, items: Item[], repeated: boolean, signal: AbortSignal | undefined): Promise<Item[] | undefined> {
+    const place = newestInput(items);
+    const query = place < 0 ? "" : itemText(items[place]!);
     if (query.trim() === "") return undefined;
     // The same block in all steps of a turn, so that the prompt only grows at its end.
-    const isLaterStep = items.slice(end).some((item) => api.isOfModel(item));
-    const known = isLaterStep && this.#newest?.input === query ? this.#newest.block : undefined;
-    const block = known ?? (await this.#recall(query, texts, signal));
-    this.#newest = { input: query, block };
-    if (block === "") return undefined;
-    return [...items.slice(0, start), { role: "user", content: block }, ...items.slice(start)];
+    const isKnown = this.#newest?.query === query && (repeated || isAnswered(api, items, place));
+    const block = isKnown ? this.#newest!.block : await this.#recall(query, allTexts(items).map(wellFormed), signal);
+    if (block === undefined) return undefined;
+    this.#newest = { query, block };
+    return block === "" ? undefined : withText(api, items, place, block);
   }
 
-  async #recall(query: string, sent: string[], signal: AbortSignal | undefined): Promise<string> {
+  async #recall(query: string, sent: string[], signal: AbortSignal | undefined): Promise<string | undefined> {
+    if (this.#failures.isAway("context")) return undefined;
     const { context, timeoutMs = 5_000 } = this.#options;
     const asked = { ...context, query: wellFormed(query.slice(0, 8_192)), format: "text" as const, signal, timeoutMs };
-    return quoted((await this.#memory.context(undefined, asked)).response, sent);
+    const { response } = await this.#memory.context(undefined, asked);
+    this.#failures.answered();
+    return quoted(response, sent);
   }
 
-  /** The same response; its turn is stored before its reader sees the end. */
-  #storing(response: Response, api: Api, input: Item[], failures: Failures): Response {
+  /** The same response; its turn is stored before its reader sees the end, or when the reader leaves. */
+  #storing(response: Response, api: Api, items: Item[], signal: AbortSignal | undefined): Response {
     const answer = answerOf(api, response);
-    let stored = false;
-    const store = async (): Promise<void> => {
-      if (stored || !answer.isComplete) return;
-      stored = true;
-      try {
-        await this.#store(api, input, answer);
-      } catch (error) {
-        if (failures.isThrown(error, "store")) throw error;
-      }
-    };
-    const passing = new TransformStream<Uint8Array, Uint8Array>({
-      async transform(bytes, controller) {
+    const reader = response.body!.getReader();
+    let ending: Promise<void> | undefined;
+    const end = (isLeft: boolean) => (ending ??= this.#end(api, items, answer, isLeft));
+    const passing: UnderlyingDefaultSource<Uint8Array> = {
+      pull: async (controller) => {
+        const read = await reader.read().catch(async (error: unknown) => {
+          // The packages stop a stream that is left by aborting it.
+          if (signal?.aborted) await end(true);
+          throw error;
+        });
+        if (read.done) {
+          await end(false);
+          return controller.close();
+        }
         // A reader may leave after the last event.
-        if (answer.add(bytes)) await store();
-        controller.enqueue(bytes);
+        if (answer.add(read.value)) await end(false);
+        controller.enqueue(read.value);
       },
-      flush: store,
-    });
+      cancel: async (reason) => {
+        // It fails with the abort of a stream that was aborted.
+        await Promise.all([reader.cancel(reason).catch(() => undefined), end(true)]);
+      },
+    };
     const { status, statusText, headers, url } = response;
-    const passed = new Response(response.body!.pipeThrough(passing), { status, statusText, headers });
-    return Object.defineProperty(passed, "url", { value: url });
+    const body = new ReadableStream(passing, { highWaterMark: 0 });
+    return Object.defineProperty(new Response(body, { status, statusText, headers }), "url", { value: url });
   }
 
-  async #store(api: Api, input: Item[], answer: Answer): Promise<void> {
-    const json = answer.json();
-    const messages = [...input.map((item) => jsonText(item)), ...(json === undefined ? [] : [json])];
-    if (messages.length === 0) return;
+  async #end(api: Api, items: Item[], answer: Answer, isLeft: boolean): Promise<void> {
+    if (!answer.isComplete && !(isLeft && answer.isPartial)) return;
+    try {
+      await this.#store(api, items, answer);
+    } catch (error) {
+      // Nobody reads a stream that was left.
+      if (this.#failures.isThrown(error, "store", isLeft)) throw error;
+    }
+  }
+
+  async #store(api: Api, items: Item[], answer: Answer): Promise<void> {
+    const turn = turnOf(api, items, answer.content(), this.#said);
+    if (turn.items.length === 0 || this.#failures.isAway("store")) return;
     const { timeoutMs = 5_000 } = this.#options;
-    await this.#memory.append(messages.map(storable), { format: api.format, timeoutMs });
+    const messages = turn.items.map((item) => jsonText(storable(item)));
+    await this.#memory.append(messages, { format: api.format, timeoutMs });
+    this.#failures.answered();
+    this.#said = turn.said;
   }
 }
 
-/** What becomes of the failures of one call. */
-class Failures {
-  readonly #options: WrapOptions;
-  #warned = false;
-
-  constructor(options: WrapOptions) {
-    this.#options = options;
-  }
-
-  /** Whether the caller is to have a failure; else it is reported. */
-  isThrown(error: unknown, during: "context" | "store"): boolean {
-    const { onError, throwOnError } = this.#options;
-    if (throwOnError) return true;
-    if (onError) onError(error, during);
-    else if (!this.#warned) warn(error, during);
-    this.#warned = true;
-    return false;
-  }
-}
-
-function warn(error: unknown, during: "context" | "store"): void {
-  // Messages of other errors may quote what they failed on.
-  const kind = error instanceof Error ? error.name : typeof error;
-  const what = error instanceof RecollectError ? error.message : kind;
-  const done = during === "context" ? "A model was called without memory" : "A turn was not stored";
-  console.warn(`Recollect: ${done}: ${what}`);
+/** Whether the client makes a request again because it failed. */
+function isRepeated(init: RequestInit | undefined): boolean {
+  return Number(new Headers(init?.headers).get("x-stainless-retry-count") ?? 0) > 0;
 }
 
 /** A response that fails with an error as it is when it is read. */
 function failed(error: unknown, isStream: boolean): Response {
   const body = new ReadableStream({ start: (controller) => controller.error(error) });
   return new Response(body, { headers: { "content-type": isStream ? "text/event-stream" : "application/json" } });
-}
-
-/** The text without what the server refuses: NUL characters and halves of surrogate pairs. */
-function wellFormed(text: string): string {
-  return text.replaceAll("\0", "\u{fffd}").replace(/\p{Surrogate}/gu, "\u{fffd}");
-}
-
-/** {@link wellFormed} for the texts in a JSON text. */
-function storable(json: string): string {
-  const escapes = /(\\+)u(d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|d[89a-f][0-9a-f]{2}|0000)/gi;
-  const escaped = json.replace(escapes, (found, slashes: string, code: string) =>
-    // An even number is backslashes of the text; a longer code is a whole pair.
-    slashes.length % 2 === 0 || code.length > 4 ? found : `${slashes.slice(1)}\u{fffd}`,
-  );
-  return escaped.replace(/\p{Surrogate}/gu, "\u{fffd}");
 }

@@ -1,31 +1,32 @@
 // The answers of models, which are collected while their bytes pass.
-import { jsonText, jsonValue } from "../json.js";
+import { jsonValue } from "../json.js";
 import type { Api, Body } from "./apis.js";
 
 /** An answer that is being collected. */
 export interface Answer {
   /** Adds bytes of the response. Returns whether they end the answer. */
   add(bytes: Uint8Array): boolean;
-  /** The whole response as JSON; undefined: it failed, is incomplete or has nothing to store. */
-  json(): string | undefined;
+  /** The response; undefined: it has nothing to store. Of a stream that is not complete, its text. */
+  content(): Body | undefined;
   /** Whether the model has finished its answer, which may have nothing to store. */
   readonly isComplete: boolean;
+  /** Whether it is stored as far as it came, if its reader leaves. */
+  readonly isPartial: boolean;
 }
 
 /** Collects the answer of a response by its content type. */
 export function answerOf(api: Api, { headers }: Response): Answer {
   const isStream = headers.get("content-type")?.includes("text/event-stream") ?? false;
-  return isStream ? new StreamedAnswer(EVENTS[api.format]()) : new WholeAnswer(api);
+  return isStream ? new StreamedAnswer(EVENTS[api.format]()) : new WholeAnswer();
 }
 
+/** The states of an answer of the responses API that failed, or is not there yet. */
+const UNFINISHED = new Set<unknown>(["queued", "in_progress", "failed", "cancelled"]);
+
 class WholeAnswer implements Answer {
-  readonly #api: Api;
+  readonly isPartial = false;
   readonly #decoder = new TextDecoder();
   #text = "";
-
-  constructor(api: Api) {
-    this.#api = api;
-  }
 
   add(bytes: Uint8Array): boolean {
     this.#text += this.#decoder.decode(bytes, { stream: true });
@@ -34,23 +35,21 @@ class WholeAnswer implements Answer {
 
   get isComplete(): boolean {
     const body = objectOf(this.#text);
-    if (!body) return false;
-    // An answer of the responses API that is made in the background is not there yet.
-    return this.#api.format !== "openai-responses" || body.status === "completed" || body.status === "incomplete";
+    return body !== undefined && !UNFINISHED.has(body.status);
   }
 
-  json(): string | undefined {
+  content(): Body | undefined {
     const body = objectOf(this.#text);
-    return this.isComplete && body && hasContent(body) ? jsonText(oneChoice(body)) : undefined;
+    return body && hasContent(body) ? oneChoice(body) : undefined;
   }
 }
 
 /** What the events of a stream say. */
 interface Events {
   /** Adds the data of an event. Returns whether it is the last one. */
-  add(data: string): boolean;
+  add(data: Body): boolean;
   readonly isComplete: boolean;
-  /** The response that the events make up. */
+  /** The response that the events make up; of one that is not complete, its text. */
   response(): Body | undefined;
 }
 
@@ -59,6 +58,7 @@ class StreamedAnswer implements Answer {
   readonly #decoder = new TextDecoder();
   #rest = "";
   #data: string[] = [];
+  #failed = false;
 
   constructor(events: Events) {
     this.#events = events;
@@ -71,19 +71,25 @@ class StreamedAnswer implements Answer {
     for (const line of lines) {
       if (line.startsWith("data:")) this.#data.push(line.slice(5).trimStart());
       if (line !== "" || this.#data.length === 0) continue;
-      isLast = this.#events.add(this.#data.join("\n")) || isLast;
+      const data = objectOf(this.#data.join("\n")) ?? {};
       this.#data = [];
+      if (data.error || data.type === "error" || data.type === "response.failed") this.#failed = true;
+      isLast = this.#events.add(data) || isLast;
     }
-    return isLast;
+    return isLast && !this.#failed;
   }
 
   get isComplete(): boolean {
-    return this.#events.isComplete;
+    return this.#events.isComplete && !this.#failed;
   }
 
-  json(): string | undefined {
-    const response = this.isComplete ? this.#events.response() : undefined;
-    return response && hasContent(response) ? jsonText(response) : undefined;
+  get isPartial(): boolean {
+    return !this.#failed;
+  }
+
+  content(): Body | undefined {
+    const response = this.#events.response();
+    return response && hasContent(response) ? response : undefined;
   }
 }
 
@@ -92,12 +98,8 @@ class ChatEvents implements Events {
   #head: Body = {};
   readonly #message: Body = { role: "assistant", content: null };
   #finish: unknown;
-  #failed = false;
 
-  add(data: string): boolean {
-    if (data === "[DONE]") return true;
-    const chunk = objectOf(data) ?? {};
-    if (chunk.error) this.#failed = true;
+  add(chunk: Body): boolean {
     const choice = listOf(chunk.choices).find(({ index }) => (index ?? 0) === 0);
     if (!choice) return false;
     const { choices: _, ...head } = chunk;
@@ -109,11 +111,13 @@ class ChatEvents implements Events {
   }
 
   get isComplete(): boolean {
-    return !this.#failed && typeof this.#finish === "string";
+    return typeof this.#finish === "string";
   }
 
   response(): Body {
-    const choice = { index: 0, message: this.#message, finish_reason: this.#finish };
+    const { role, content, refusal } = this.#message;
+    const message = this.isComplete ? this.#message : { role, content, ...(refusal ? { refusal } : {}) };
+    const choice = { index: 0, message, finish_reason: this.#finish ?? null };
     return { ...this.#head, object: "chat.completion", choices: [choice] };
   }
 }
@@ -145,9 +149,10 @@ function merge(into: Body, delta: Body): void {
 /** Events of the responses API, of which the last one has the whole response. */
 class ResponsesEvents implements Events {
   #response: Body | undefined;
+  #text = "";
 
-  add(data: string): boolean {
-    const { type, response } = objectOf(data) ?? {};
+  add({ type, response, delta }: Body): boolean {
+    if (type === "response.output_text.delta") this.#text += String(delta);
     if (type !== "response.completed" && type !== "response.incomplete") return false;
     this.#response = response as Body;
     return true;
@@ -157,8 +162,8 @@ class ResponsesEvents implements Events {
     return this.#response !== undefined;
   }
 
-  response(): Body | undefined {
-    return this.#response;
+  response(): Body {
+    return this.#response ?? { role: "assistant", content: this.#text };
   }
 }
 
@@ -169,8 +174,7 @@ class AnthropicEvents implements Events {
   readonly #inputs = new Map<number, string>();
   #stopped = false;
 
-  add(data: string): boolean {
-    const event = objectOf(data) ?? {};
+  add(event: Body): boolean {
     const index = Number(event.index ?? 0);
     switch (event.type) {
       case "message_start":
@@ -207,11 +211,12 @@ class AnthropicEvents implements Events {
   }
 
   response(): Body {
-    const content = this.#content.map((block, index) => {
+    const content = this.#content.flatMap((block, index) => {
+      if (block.type === "text" ? !block.text : !this.#stopped) return [];
       const input = this.#inputs.get(index);
-      return input ? { ...block, input: objectOf(input) ?? {} } : block;
+      return [input ? { ...block, input: objectOf(input) ?? {} } : block];
     });
-    return { ...this.#message, content: content.filter((block) => block !== undefined) };
+    return { ...this.#message, content };
   }
 }
 
@@ -234,6 +239,7 @@ function hasContent({ choices, content, output }: Body): boolean {
     const { role: _, ...said } = (choice.message ?? {}) as Body;
     return Object.values(said).some((value) => (Array.isArray(value) ? value.length > 0 : Boolean(value)));
   }
+  if (typeof content === "string") return content !== "";
   const blocks = [...listOf(content), ...listOf(output)];
   return blocks.some(({ type, text }) => type !== "text" || text !== "");
 }

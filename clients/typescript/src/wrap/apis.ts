@@ -20,8 +20,10 @@ export interface Api {
   withItems(body: Body, items: Item[]): Body;
   /** Whether the model made the item. */
   isOfModel(item: Item): boolean;
-  /** Whether the item is an answer of a tool, which must follow its call. */
+  /** Whether the item is an answer of a tool. */
   isToolResult(item: Item): boolean;
+  /** Whether roles take turns, and the model goes on with a last message of its own. */
+  readonly takesTurns?: boolean;
 }
 
 const messages: Pick<Api, "items" | "withItems" | "isOfModel"> = {
@@ -41,12 +43,14 @@ const APIS: readonly Api[] = [
     ...messages,
     format: "anthropic",
     path: "/messages",
+    takesTurns: true,
     isToolResult: ({ content }) => Array.isArray(content) && content.some(({ type }) => type === "tool_result"),
   },
   {
     format: "openai-responses",
     path: "/responses",
-    items: ({ input }) => (typeof input === "string" ? [{ role: "user", content: input }] : Array.isArray(input) ? input : undefined),
+    // A request may have a stored prompt instead.
+    items: ({ input = [] }) => (typeof input === "string" ? [{ role: "user", content: input }] : Array.isArray(input) ? input : undefined),
     withItems: (body, items) => ({ ...body, input: items }),
     isOfModel: (item) => item.role === "assistant" || (item.role === undefined && !isOutput(item) && !isPointer(item)),
     isToolResult: isOutput,
@@ -62,27 +66,85 @@ export function modelRequest(url: string, init: RequestInit | undefined): { api:
   return api && body && api.items(body) ? { api, body } : undefined;
 }
 
+const TEXTS = new Set<unknown>(["text", "input_text", "output_text"]);
+
 /** The text of an item: its text parts, in order. */
 export function itemText({ content }: Item): string {
   if (typeof content === "string") return content;
-  if (!Array.isArray(content)) return "";
-  return content.flatMap(({ text }: Item) => (typeof text === "string" ? [text] : [])).join("\n");
+  return partsOf(content).flatMap(({ type, text }) => (TEXTS.has(type) && typeof text === "string" && text ? [text] : [])).join("\n");
 }
 
-/** The newest messages of the user that follow each other: where they begin and end. */
-export function newestInput(api: Api, items: Item[]): { start: number; end: number } | undefined {
-  const isInput = (item: Item | undefined) => item?.role === "user" && !api.isToolResult(item);
-  let end = items.length;
-  while (end > 0 && !isInput(items[end - 1])) end--;
-  let start = end;
-  while (start > 0 && isInput(items[start - 1])) start--;
-  return start < end ? { start, end } : undefined;
+/** The texts of a conversation: of its messages, and of the results of tools. */
+export function allTexts(items: readonly Item[]): string[] {
+  return items.flatMap((item) => {
+    const results = partsOf(item.content).filter(({ type }) => type === "tool_result");
+    return [item, { content: item.output }, ...results].map(itemText).filter((text) => text !== "");
+  });
 }
 
-/** What the user and tools have said since the model's last answer. */
-export function newInput(api: Api, items: Item[]): Item[] {
+/** The place of the newest message of the user that has a text; -1: there is none. */
+export function newestInput(items: readonly Item[]): number {
+  return items.map((item) => item.role === "user" && itemText(item) !== "").lastIndexOf(true);
+}
+
+/** Whether the model has spoken since an item, as in a loop of tools. The beginning of an answer does not count. */
+export function isAnswered(api: Api, items: readonly Item[], place: number): boolean {
+  return !isBegun(api, items) && items.slice(place + 1).some((item) => api.isOfModel(item));
+}
+
+/** The conversation with a text before the message of the user at a place. */
+export function withText(api: Api, items: readonly Item[], place: number, text: string): Item[] {
+  const message = items[place]!;
+  if (!api.takesTurns) return [...items.slice(0, place), { role: "user", content: text }, ...items.slice(place)];
+  // A part of the same message, after the results of tools in it, which come first.
+  const { content } = message;
+  const parts = typeof content === "string" ? [{ type: "text", text: content }] : partsOf(content);
+  const first = parts.findIndex(({ type }) => type === "text");
+  const more = [...parts.slice(0, first), { type: "text", text }, ...parts.slice(first)];
+  return items.map((item) => (item === message ? { ...message, content: more } : item));
+}
+
+/** What is stored of a turn, and what the model has said in it. */
+export interface Turn {
+  items: Item[];
+  /** The text with which the model could go on. */
+  said: string;
+}
+
+/**
+ * What the user and tools have said since the model's last answer, and the answer. The beginning of an
+ * answer in the request is a part of the answer.
+ *
+ * @param known what the model said in the turn that was stored before.
+ */
+export function turnOf(api: Api, items: readonly Item[], answer: Body | undefined, known: string): Turn {
+  const answers = answer ? [answer] : [];
+  const text = api.takesTurns && answer ? itemText(answer) : "";
+  if (!isBegun(api, items)) return { items: [...newInput(api, items), ...answers], said: text };
+  const begun = itemText(items.at(-1)!);
+  const said = begun + text;
+  // The model goes on with an answer that was stored, with what is before it.
+  if (begun.trimEnd() === known.trimEnd()) return { items: answers, said };
+  const [first, ...more] = partsOf(answer?.content);
+  const joined = first?.type === "text" ? [{ ...first, text: begun + String(first.text) }] : [{ type: "text", text: begun }, ...(first ? [first] : [])];
+  const whole = { ...answer, role: "assistant", content: [...joined, ...more] };
+  return { items: [...newInput(api, items.slice(0, -1)), whole], said };
+}
+
+function newInput(api: Api, items: readonly Item[]): Item[] {
   const answered = items.map((item) => api.isOfModel(item)).lastIndexOf(true) + 1;
   return items.slice(answered).filter((item) => item.role === "user" || api.isToolResult(item));
+}
+
+/** Whether the last message is the beginning of the answer: one of the model's with a text alone. */
+function isBegun(api: Api, items: readonly Item[]): boolean {
+  const last = items.at(-1);
+  if (!api.takesTurns || !last || !api.isOfModel(last)) return false;
+  return itemText(last) !== "" && partsOf(last.content).every(({ type }) => type === "text");
+}
+
+function partsOf(content: unknown): Item[] {
+  return Array.isArray(content) ? (content as Item[]) : [];
 }
 
 /** The object of a JSON text. */

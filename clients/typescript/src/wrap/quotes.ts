@@ -47,9 +47,13 @@ function line(message: ContextMessage, sent: readonly string[]): string[] {
   return [JSON.stringify({ time, role: roleOf(message), name: message.name || undefined, text })];
 }
 
-/** Whether the caller sends a message, which may be quoted with lines `…` for what is left out. */
+/** What a quotation has before the result of a tool, and for what is left out of a text. */
+const MARKS = /^\[[^\]\n]* answers\] |^…$/m;
+const CALL = /^\[calls .*\]$/gm;
+
+/** Whether the caller sends a text: a message as it is, or the pieces of a shortened one and of results of tools. */
 function isSent(text: string, sent: readonly string[]): boolean {
-  const [whole, ...more] = text.split(/^…$/m).map((piece) => piece.trim());
+  const [whole, ...more] = text.replace(CALL, "").split(MARKS).map((piece) => piece.trim());
   if (more.length === 0) return sent.some((said) => said.trim() === whole);
-  return sent.some((said) => [whole!, ...more].every((piece) => said.includes(piece)));
+  return [whole!, ...more].every((piece) => sent.some((said) => said.includes(piece)));
 }

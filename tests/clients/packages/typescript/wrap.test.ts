@@ -2,6 +2,7 @@
 // real server.
 import assert from "node:assert/strict";
 import { after, test, type TestContext } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import Anthropic from "@anthropic-ai/sdk";
 import { ConnectError, type Interceptor } from "@connectrpc/connect";
 import OpenAI from "openai";
@@ -36,11 +37,13 @@ async function calls(memory: Session): Promise<string[]> {
 
 type Sent = { role: string; content: unknown };
 
-/** The places of the messages that quote memory, and their texts. */
+/** The places of the messages that quote memory, whole or in a part, and the quotations. */
 function quotes(items: Sent[]): [number, string][] {
-  return items.flatMap(({ content }, place): [number, string][] =>
-    typeof content === "string" && content.startsWith("Each line below quotes") ? [[place, content]] : [],
-  );
+  return items.flatMap(({ content }, place) => {
+    const texts = Array.isArray(content) ? content.map(({ text }) => text as unknown) : [content];
+    const quoting = texts.filter((text): text is string => typeof text === "string" && text.startsWith("Each line below quotes"));
+    return quoting.map((text): [number, string] => [place, text]);
+  });
 }
 
 test("a chat completion has memory in one message before the newest input, and its turn is stored", async () => {
@@ -110,7 +113,9 @@ test("a loop of tools is stored with its calls, and has the same memory in each 
   const second = provider.last.body.messages as Sent[];
   assert.equal(quotes(second).length, 1);
   assert.deepEqual(second.slice(0, first.length), first, "the prompt only grows at its end");
-  assert.deepEqual(second.slice(1), messages);
+  // A text of the same message, because roles take turns.
+  const [question, ...later] = second as { role: string; content: object[] }[];
+  assert.deepEqual([{ ...question, content: question!.content.slice(1) }, ...later], messages);
   assert.deepEqual(await said(memory), [`user: ${QUESTION}`, "assistant: I look.", "tool: ", "assistant: Pixel."]);
   const { request } = await memory.history({ format: "anthropic" });
   assert.deepEqual(request.messages[1].content[1], { type: "tool_use", id: "toolu_1", name: "search", input: { q: "dog" } });
@@ -213,8 +218,15 @@ test("what is not complete is not stored, and an answer without content not with
   await assert.rejects(client.chat.completions.create(asked), OpenAI.InternalServerError);
   provider.answers(chatEvents([{ role: "assistant", content: "Pix" }], null));
   for await (const _ of await client.chat.completions.create({ ...asked, stream: true }));
-  provider.answers(chatEvents(Array(50).fill({ role: "assistant", content: "Pixel. " })));
-  for await (const _ of await client.chat.completions.create({ ...asked, stream: true })) break;
+  const broken = [...chatEvents([{ content: "Pix" }], null).events, 'data: {"error": {"message": "busy"}}\n\n'];
+  provider.answers({ events: broken });
+  await assert.rejects(async () => {
+    for await (const _ of await client.chat.completions.create({ ...asked, stream: true }));
+  }, OpenAI.APIError);
+  for (const status of ["failed", "queued"]) {
+    provider.answers({ json: { ...responses(saidItem("Pixel.")).json, status } });
+    await client.responses.create({ model, input: QUESTION });
+  }
   provider.answers(responses());
   await client.responses.create({ model, input: "Say nothing." });
   assert.deepEqual(await said(memory), ["user: Say nothing."]);
@@ -223,11 +235,112 @@ test("what is not complete is not stored, and an answer without content not with
   assert.ok(quotes(provider.last.body.messages).length === 1 && (await said(memory)).length === 1);
 });
 
+test("of a stream that is left or aborted, the text so far is stored", async () => {
+  const { names, memory } = await acquainted();
+  const [client, anthropicClient] = [recollect.wrap(openai, names), recollect.wrap(claude, names)];
+  const messages = [{ role: "user" as const, content: QUESTION }];
+  const call = { tool_calls: [{ index: 0, id: "call_1", type: "function", function: { name: "search", arguments: "{}" } }] };
+  const pieces = ["Pi", "xel", ...Array<string>(200).fill(".")];
+  const left: [() => Promise<AsyncIterable<unknown>>, { events: string[] }][] = [
+    [() => client.chat.completions.create({ model, messages, stream: true }), chatEvents([call, ...pieces.map((content) => ({ content }))])],
+    [() => anthropicClient.messages.create({ model, max_tokens: 9, messages, stream: true }), anthropicEvents(pieces)],
+    [async () => anthropicClient.messages.stream({ model, max_tokens: 9, messages }), anthropicEvents(pieces)],
+  ];
+  for (const [number, [open, answer]] of left.entries()) {
+    provider.answers(answer);
+    let seen = "";
+    for await (const event of await open()) {
+      seen += JSON.stringify(event);
+      if (seen.includes('"xel"')) break;
+    }
+    // An abort does not wait for what is stored.
+    const stored = 2 * (number + 1);
+    for (let tries = 0; tries < 1_000 && (await said(memory)).length < stored; tries++) await setTimeout(10);
+    const [question, text] = (await said(memory)).slice(-2);
+    assert.equal(question, `user: ${QUESTION}`);
+    assert.match(text!, /^assistant: Pixel\.*$/);
+    assert.equal((await said(memory)).length, stored);
+  }
+  assert.deepEqual(await calls(memory), []);
+});
+
+test("a request may end with a message of the model", async () => {
+  const asked = { role: "user" as const, content: QUESTION };
+  const search = [{ type: "server_tool_use" as const, id: "srvtoolu_1", name: "web_search" as const, input: {} }];
+  const whole = ["user: " + QUESTION, "assistant: Well: Pixel."];
+  for (const [content, first] of [["Well: ", whole], [search, ["assistant: Pixel."]]] as const) {
+    for (const answer of [anthropic({ type: "text", text: "Pixel." }), anthropicEvents(["Pix", "el."])]) {
+      const { names, memory } = await acquainted();
+      const client = recollect.wrap(claude, names);
+      provider.answers(answer);
+      const request = { model, max_tokens: 9, messages: [asked, { role: "assistant" as const, content: content as string }] };
+      const stream = await client.messages.create({ ...request, stream: "events" in answer });
+      if ("controller" in stream) for await (const _ of stream);
+      assert.equal(quotes(provider.last.body.messages)[0]![0], 0);
+      assert.deepEqual(provider.last.body.messages[1], request.messages[1]);
+      assert.deepEqual(await said(memory), first);
+      if (content !== "Well: ") continue;
+      // An answer that was cut off goes on, and its beginning is stored already.
+      provider.answers(anthropic({ type: "text", text: " A dog." }));
+      request.messages[1]!.content = "Well: Pixel.";
+      await client.messages.create(request);
+      assert.deepEqual(await said(memory), [...first, "assistant:  A dog."]);
+    }
+  }
+  const { names, memory } = await acquainted();
+  provider.answers(chat("Pixel."));
+  await recollect.wrap(openai, names).chat.completions.create({ model, messages: [asked, { role: "assistant", content: "Well: " }] });
+  assert.deepEqual(await said(memory), ["assistant: Pixel."]);
+});
+
+test("methods below beta and raw responses have memory too, and a wrapped client gets another conversation", async () => {
+  const { names, memory } = await acquainted();
+  const elsewhere = { ...names, session: "43" };
+  const client = recollect.wrap(recollect.wrap(claude, elsewhere), names);
+  const request = { model, max_tokens: 9, messages: [{ role: "user" as const, content: QUESTION }] };
+  const ways = [
+    () => client.beta.messages.create(request),
+    () => client.messages.create(request).withResponse(),
+    async () => (await client.messages.create(request).asResponse()).text(),
+  ];
+  for (const way of ways) {
+    provider.answers(anthropic({ type: "text", text: "Pixel." }));
+    await way();
+    assert.equal(quotes(provider.last.body.messages).length, 1);
+  }
+  assert.deepEqual(await said(memory), Array(3).fill([`user: ${QUESTION}`, "assistant: Pixel."]).flat());
+  assert.deepEqual(await said(recollect.session({ ...elsewhere })), []);
+});
+
+test("results of tools that the caller sends are not quoted", async () => {
+  const { names, memory } = await acquainted();
+  const result = "Paris has 21 degrees and sun\nand no wind";
+  const input = [
+    { role: "user", content: "What is the weather in Paris?" },
+    { type: "function_call", call_id: "call_1", name: "weather", arguments: "{}" },
+    { type: "function_call_output", call_id: "call_1", output: result },
+  ];
+  await memory.append(input, { format: "openai-responses" });
+  const question = { role: "user", content: "Which weather has Paris, how many degrees?" };
+  const client = recollect.wrap(openai, names);
+  const history = [...input, { role: "assistant", content: "It is sunny." }, question];
+  for (const items of [history, [question]]) {
+    provider.answers(responses(saidItem("21.")));
+    await client.responses.create({ model, input: items as OpenAI.Responses.ResponseInput });
+    // To a caller that sends the question alone they are.
+    assert.equal(provider.last.text.split("21 degrees").length, 2);
+  }
+});
+
 test("texts that the server refuses are stored without what it refuses", async () => {
   const { names, memory } = await acquainted();
   provider.answers(chat("a\0b \\u0000"));
   await recollect.wrap(openai, names).chat.completions.create({ model, messages: [{ role: "user", content: "cut \ud83d, whole 🐕, \0" }] });
   assert.deepEqual(await said(memory), ["user: cut \ufffd, whole 🐕, \ufffd", "assistant: a\ufffdb \\u0000"]);
+  provider.answers(chat("Pixel."));
+  await recollect.wrap(openai, names).chat.completions.create({ model, messages: [{ role: "user", content: "é".repeat(200_000) }] });
+  const [question] = (await said(memory)).slice(-2);
+  assert.match(question!, /é\n\[The end is not stored: the text has 400000 bytes\.\]$/);
 });
 
 /** What was warned of during a call. */
@@ -239,30 +352,38 @@ async function warnings(context: TestContext, call: () => Promise<unknown>): Pro
   return texts;
 }
 
-test("without a server the call goes on with one warning", async (context) => {
+test("without a server the call goes on, is warned of once, and the server is not called at once", async (context) => {
   const away = nowhere();
   context.after(() => away.close());
   const names = { app: "support", user: "ada", session: "42" };
   const messages = [{ role: "user" as const, content: QUESTION }];
   const client = away.wrap(openai, names);
-  provider.answers(chat("I do not know."), chatEvents([{ role: "assistant", content: "I do not know." }]));
+  provider.answers(...Array(2).fill(chat("I do not know.")), chatEvents([{ role: "assistant", content: "I do not know." }]));
   const warned = await warnings(context, async () => {
-    const { choices } = await client.chat.completions.create({ model, messages });
-    assert.equal(choices[0]!.message.content, "I do not know.");
+    for (let call = 0; call < 2; call++) {
+      const { choices } = await client.chat.completions.create({ model, messages });
+      assert.equal(choices[0]!.message.content, "I do not know.");
+    }
   });
-  assert.equal(warned.length, 1);
+  assert.equal(warned.length, 2, "once for recalling and once for storing");
+  assert.match(warned[1]!, /^Recollect: A turn was not stored: UNAVAILABLE/);
   assert.match(warned[0]!, /^Recollect: A model was called without memory: UNAVAILABLE: No Recollect server answers at http:\/\/127\.0\.0\.1:1/);
   assert.ok(!warned[0]!.includes(QUESTION));
   assert.deepEqual(provider.last.body.messages, messages);
 
   const failures: [string, string][] = [];
-  const onError = (error: unknown, during: string) => failures.push([during, (error as RecollectError).status]);
+  const causes = new Set<unknown>();
+  const onError = (error: unknown, during: string) => {
+    failures.push([during, (error as RecollectError).status]);
+    causes.add(error);
+  };
   const quiet = await warnings(context, async () => {
     const stream = await away.wrap(openai, { ...names, onError }).chat.completions.create({ model, messages, stream: true });
     for await (const _ of stream);
   });
   assert.deepEqual(quiet, []);
   assert.deepEqual(failures, [["context", "UNAVAILABLE"], ["store", "UNAVAILABLE"]]);
+  assert.equal(causes.size, 1, "the server was not called again");
 });
 
 test("failures of memory are thrown if that is wanted", async (context) => {
