@@ -47,6 +47,12 @@ async fn b12_the_python_package_takes_a_chat_turn_and_passes_its_tests() -> Resu
 }
 
 #[apply(long_trial)]
+async fn b12_the_python_adapters_and_wrap_pass_their_tests() -> Result<(), Skipped> {
+    plain().await;
+    run("python-adapters").await.map(drop)
+}
+
+#[apply(long_trial)]
 async fn b12_the_adapters_of_further_python_frameworks_pass_their_tests() -> Result<(), Skipped> {
     plain().await;
     run("python-frameworks").await.map(drop)
