@@ -24,5 +24,6 @@ mod whose;
 pub use config::{ProxyConfig, Upstreams};
 pub use fit::fitting_text;
 pub use handle::Proxy;
+pub use recall::quotations;
 pub use recollect::Recollect;
 pub use server::serve;

@@ -66,6 +66,12 @@ pub(crate) async fn recall(
     Ok(quoted(&context.blocks, &asked.messages, bytes))
 }
 
+/// The quotations of a context, each block under the sentence that says so, as many as `bytes` have
+/// room for. Empty: there is nothing to quote.
+pub fn quotations(blocks: &[ContextBlock], bytes: usize) -> String {
+    quoted(blocks, &[], bytes).text
+}
+
 /// The quotations of a context, without what the request says itself, as many as `bytes` have
 /// room for.
 fn quoted(blocks: &[ContextBlock], sent: &[MessageInput], bytes: usize) -> Recalled {

@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use memory_contract::limits;
 use memory_contract::proto::{
-    AppendMessagesRequest, BuildContextRequest, ContextBlockKind, MemoryPolicy, MessageInput, Role,
-    SessionRef, part::Content,
+    AppendMessagesRequest, BuildContextRequest, MemoryPolicy, MessageInput, Role, SessionRef,
+    part::Content,
 };
-use memory_proxy::fitting_text;
+use memory_proxy::{fitting_text, quotations};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
@@ -29,7 +29,11 @@ const SEARCH_TIME: Duration = Duration::from_secs(1);
 /// An event is a prompt or an answer, with a little around it.
 const EVENT_BYTES: u64 = 4 * 1024 * 1024;
 /// What the agent reads of a hook at most is 10,000 characters.
-const TOKENS: i32 = 2_000;
+const BYTES: usize = 8_000;
+/// The newest messages of the conversation, which the agent has itself. They are not searched for.
+const RECENT: i32 = 100;
+/// Room for these and for what is quoted.
+const TOKENS: i32 = 100_000;
 
 /// An event, as the agent describes it.
 #[derive(Debug, Deserialize)]
@@ -161,8 +165,6 @@ fn event() -> Result<Event, String> {
 
 /// What is remembered about a prompt, as quotations.
 async fn recalled(client: &Client, session: &SessionRef, prompt: &str) -> Result<String, String> {
-    use ContextBlockKind::{Distilled, Memories, Recalled};
-
     let query: String = prompt.chars().take(limits::QUERY_CHARS).collect();
     if query.trim().is_empty() {
         return Ok(String::new());
@@ -172,24 +174,18 @@ async fn recalled(client: &Client, session: &SessionRef, prompt: &str) -> Result
         query,
         max_tokens: Some(TOKENS),
         policy: Some(MemoryPolicy {
-            // The agent has its own conversation.
-            recent_window: Some(0),
+            recent_window: Some(RECENT),
             ..Default::default()
         }),
         ..Default::default()
     };
     let context = client.contexts().build_context(request).await;
     let context = context.map_err(|status| in_words(&status))?.into_inner();
-    let blocks = context.blocks.into_iter();
-    let texts = blocks
-        .filter(|block| matches!(block.kind(), Distilled | Memories | Recalled))
-        .flat_map(|block| block.messages)
-        .flat_map(|message| message.parts)
-        .filter_map(|part| match part.content {
-            Some(Content::Text(text)) => Some(text + "\n"),
-            _ => None,
-        });
-    Ok(texts.collect())
+    let quoted = quotations(&context.blocks, BYTES);
+    Ok(match quoted.is_empty() {
+        true => quoted,
+        false => quoted + "\n",
+    })
 }
 
 async fn store(client: &Client, append: AppendMessagesRequest) -> Result<(), String> {
