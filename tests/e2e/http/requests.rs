@@ -256,6 +256,8 @@ async fn other_content_types_and_paths_are_refused_clearly() {
     let unknown = http.call("ThreadService/NoSuchMethod", &json!({})).await;
     assert_eq!(unknown.status, 501);
     assert_eq!(unknown.json()["code"], "unimplemented");
+    let message = unknown.json()["message"].to_string();
+    assert!(message.contains("/openapi.json"), "{message}");
 
     let export = http.call("TransferService/ExportRecords", &json!({})).await;
     assert_eq!(export.status, 415);

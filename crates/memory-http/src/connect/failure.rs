@@ -37,9 +37,16 @@ impl Failure {
         let details = tonic_types::pb::Status::decode(status.details());
         let details = details.map(|status| status.details).unwrap_or_default();
         let retry = status.get_details_retry_info();
+        let message = match status.message() {
+            // As tonic answers a method that no service has.
+            "" if status.code() == Code::Unimplemented => {
+                "there is no such method; /openapi.json lists the methods"
+            }
+            message => message,
+        };
         Some(Self {
             code: status.code(),
-            message: status.message().to_owned(),
+            message: message.to_owned(),
             details: details.iter().map(detail).collect(),
             retry_after: retry.and_then(|info| info.retry_delay),
         })

@@ -1,5 +1,7 @@
 //! Reads the API key in the headers of a call.
 
+use std::sync::Once;
+
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use memory_contract::{
@@ -25,6 +27,8 @@ pub(super) struct Credentials {
     keys: Vec<Key>,
     /// Whether calls need no key.
     open: bool,
+    /// Whether it was said that a key is not checked.
+    warned: Once,
     /// Whether tokens are accepted.
     tokens: bool,
 }
@@ -56,6 +60,7 @@ impl Credentials {
         Self {
             keys: config.keys.iter().map(Key::of).collect(),
             open: config.open(),
+            warned: Once::new(),
             tokens: config.jwt.enabled(),
         }
     }
@@ -63,6 +68,14 @@ impl Credentials {
     /// Reads the headers.
     pub(super) fn claim(&self, headers: &HeaderMap) -> Claim {
         if self.open {
+            if bearer(headers).is_some() {
+                self.warned.call_once(|| {
+                    tracing::warn!(
+                        "a call has an API key, but this server checks none: every caller is the \
+                         same tenant; set auth.database or auth.keys to check keys"
+                    );
+                });
+            }
             return Claim::Caller(Caller {
                 tenant: TenantId::new(DEFAULT_TENANT),
                 actor: ANONYMOUS.to_owned(),
