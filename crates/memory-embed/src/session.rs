@@ -9,7 +9,8 @@ use ort::session::Session;
 use ort::session::builder::GraphOptimizationLevel;
 use ort::value::Tensor;
 
-use crate::tokenizer::{Batch, Error, Tokenizer};
+use crate::tokenizer::{Batch, Tokenizer};
+use crate::vocabulary::Error;
 
 /// A network that embeds the texts of one thread.
 pub(crate) struct LocalSession {

@@ -5,10 +5,7 @@ use std::path::Path;
 use kitoken::Kitoken;
 use serde::Deserialize;
 
-use crate::vocabulary;
-
-/// Any error of ONNX Runtime or of the tokenizer.
-pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
+use crate::vocabulary::{self, Error};
 
 /// Makes texts into the numbers that a network reads.
 #[derive(Debug)]

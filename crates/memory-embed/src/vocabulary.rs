@@ -10,7 +10,8 @@ use std::path::Path;
 use kitoken::Kitoken;
 use sha2::{Digest as _, Sha256};
 
-use crate::tokenizer::Error;
+/// Any error of ONNX Runtime or of the tokenizer.
+pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// The copy: a SHA-256 of `tokenizer.json` and of the rest, then the rest.
 const COPY: &str = "tokenizer.kitoken";
@@ -68,7 +69,8 @@ mod tests {
     use super::*;
 
     /// A vocabulary of a few words.
-    const ORIGINAL: &str = r###"{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],
+    const ORIGINAL: &str = r###"{"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":0,"content":"?","single_word":false,
+        "lstrip":false,"rstrip":false,"normalized":false,"special":true}],
         "normalizer":null,"pre_tokenizer":{"type":"Whitespace"},"post_processor":null,"decoder":null,
         "model":{"type":"WordPiece","unk_token":"?","continuing_subword_prefix":"##",
         "max_input_chars_per_word":100,"vocab":{"?":0,"boat":1,"house":2}}}"###;

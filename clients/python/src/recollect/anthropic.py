@@ -356,7 +356,7 @@ class _Files:
 
     def _put(self, files: list[_File]) -> Generator[tuple[str, Any], Any, int]:
         """Stores files, and returns how many did not exist."""
-        created = 0
+        created: int = 0
         request = v1.PutDocumentsRequest(user=self._user)
         for of in files:
             document = v1.DocumentInput(
