@@ -132,7 +132,7 @@ lint: ## Check format, Rust lints, dependencies, the contract, manifests and scr
 	@scripts/lint-deploy
 	@echo "packaging/check-tag" && packaging/check-tag "v$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)"
 	@if command -v shellcheck >/dev/null; then \
-	  echo "shellcheck scripts" && shellcheck -x scripts/setup scripts/lint-deploy scripts/proto-breaking scripts/generate scripts/clients-env scripts/run-tests tests/clients/run tests/console/run packaging/build packaging/try packaging/check-tag packaging/publish .ci/run; \
+	  echo "shellcheck scripts" && shellcheck -x scripts/setup scripts/lint-deploy scripts/proto-breaking scripts/generate scripts/clients-env scripts/run-tests tests/clients/run tests/console/run packaging/build packaging/try packaging/check-tag packaging/prepare packaging/publish .ci/run; \
 	else \
 	  echo "Skipped: the scripts (no shellcheck)"; \
 	fi
