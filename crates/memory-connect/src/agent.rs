@@ -6,7 +6,7 @@ use etcetera::{BaseStrategy as _, choose_base_strategy};
 
 use crate::entry::{Entry, Server, USER};
 use crate::error::ConnectError;
-use crate::json::Problem;
+use crate::target::Target;
 
 /// An agent whose configuration Recollect can be written into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,22 +38,6 @@ pub struct Place {
     pub claude_home: Option<PathBuf>,
 }
 
-/// A file with what is written into it.
-#[derive(Clone, Debug)]
-pub(crate) struct Target {
-    pub(crate) path: PathBuf,
-    pub(crate) entry: Entry,
-}
-
-impl Target {
-    pub(crate) fn malformed(&self, problem: Problem) -> ConnectError {
-        ConnectError::Malformed {
-            path: self.path.clone(),
-            problem,
-        }
-    }
-}
-
 impl Agent {
     /// All of them.
     pub const ALL: [Self; 7] = [
@@ -79,9 +63,15 @@ impl Agent {
         }
     }
 
-    /// Whether it has hooks by which memory comes without a call of the model.
-    pub fn has_hooks(self) -> bool {
-        self == Self::ClaudeCode
+    /// Whether hooks are written, by which memory comes without a call of the model.
+    pub fn has_hooks(self, place: &Place) -> bool {
+        match self {
+            Self::ClaudeCode => true,
+            // All who work on a project share its files: hooks would store what others say, and
+            // fail where Recollect is not installed.
+            Self::Codex | Self::GeminiCli => place.project.is_none(),
+            Self::ClaudeDesktop | Self::Cursor | Self::OpenCode | Self::Windsurf => false,
+        }
     }
 
     /// Whether its configuration can name a key by an environment variable.
@@ -114,21 +104,23 @@ impl Agent {
         server: &Server,
     ) -> Result<Vec<Target>, ConnectError> {
         let home = home()?;
-        let target = |path: PathBuf, entry: Entry| vec![Target { path, entry }];
+        let target = |path: PathBuf, entry: Entry| vec![Target::new(path, [entry])];
         let project = place.project.as_deref();
         Ok(match (self, project) {
             // https://code.claude.com/docs/en/mcp: "MCP installation scopes" and "Environment
             // variable expansion"; https://code.claude.com/docs/en/hooks: "Hook locations".
             (Self::ClaudeCode, Some(project)) => vec![
-                Target {
-                    path: project.join(".mcp.json"),
-                    entry: Entry::mcp_servers(server, |name| Some(format!("${{{name}}}"))),
-                },
-                Target {
-                    // The one of both settings that is not shared.
-                    path: project.join(".claude/settings.local.json"),
-                    entry: Entry::hooks(server),
-                },
+                Target::new(
+                    project.join(".mcp.json"),
+                    [Entry::mcp_servers(server, |name| {
+                        Some(format!("${{{name}}}"))
+                    })],
+                ),
+                // The one of both settings that is not shared.
+                Target::new(
+                    project.join(".claude/settings.local.json"),
+                    [Entry::hooks(server)],
+                ),
             ],
             (Self::ClaudeCode, None) => {
                 let (state, settings) = match &place.claude_home {
@@ -142,14 +134,13 @@ impl Agent {
                     ),
                 };
                 vec![
-                    Target {
-                        path: state,
-                        entry: Entry::mcp_servers(server, |name| Some(format!("${{{name}}}"))),
-                    },
-                    Target {
-                        path: settings,
-                        entry: Entry::hooks(server),
-                    },
+                    Target::new(
+                        state,
+                        [Entry::mcp_servers(server, |name| {
+                            Some(format!("${{{name}}}"))
+                        })],
+                    ),
+                    Target::new(settings, [Entry::hooks(server)]),
                 ]
             }
             // https://modelcontextprotocol.io/docs/develop/connect-local-servers
@@ -165,7 +156,13 @@ impl Agent {
                     (None, Some(directory)) => directory.clone(),
                     (None, None) => home.join(".codex"),
                 };
-                target(directory.join("config.toml"), Entry::codex(server))
+                let mut targets = target(directory.join("config.toml"), Entry::codex(server));
+                // https://developers.openai.com/codex/hooks: "Where Codex looks for hooks".
+                if self.has_hooks(place) {
+                    let hooks = Entry::hooks(server);
+                    targets.push(Target::new(directory.join("hooks.json"), [hooks]));
+                }
+                targets
             }
             // https://cursor.com/docs/mcp: "Configuration locations", "Config interpolation".
             (Self::Cursor, project) => target(
@@ -174,12 +171,21 @@ impl Agent {
             ),
             // https://geminicli.com/docs/reference/configuration: settings files, and
             // variables in them.
-            (Self::GeminiCli, project) => target(
-                project.unwrap_or(&home).join(".gemini/settings.json"),
+            (Self::GeminiCli, project) => {
                 // A reference to a variable that is not set stays as it is written, and would be
                 // the name of a user. The program inherits the variable.
-                Entry::mcp_servers(server, |name| (name != USER).then(|| format!("${name}"))),
-            ),
+                let reference = |name: &str| (name != USER).then(|| format!("${name}"));
+                let mut entries = vec![Entry::mcp_servers(server, reference)];
+                // https://geminicli.com/docs/hooks/reference
+                if self.has_hooks(place) {
+                    entries.push(Entry::gemini_hooks(server));
+                }
+                let directory = project.unwrap_or(&home);
+                vec![Target::new(
+                    directory.join(".gemini/settings.json"),
+                    entries,
+                )]
+            }
             // https://opencode.ai/docs/config and https://opencode.ai/docs/mcp-servers
             (Self::OpenCode, project) => {
                 let directory = match project {

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::agent::{Agent, Place, Target};
+use crate::agent::{Agent, Place};
 use crate::diff::{diff, without_values};
 use crate::entry::{KEY, Server};
 use crate::error::ConnectError;
 use crate::file;
+use crate::target::Target;
 use crate::undo::{self, Before};
 
 /// A file before and after. Nothing is written until [`Change::write`].
@@ -15,8 +16,8 @@ pub struct Change {
     path: PathBuf,
     /// `None`: there is no file.
     old: Option<String>,
-    /// The old text without an entry of Recollect.
-    clean: Option<String>,
+    /// What `disconnect` restores. `None`: there was no file.
+    before: Option<String>,
     /// `None`: the file is removed.
     new: Option<String>,
     is_secret: bool,
@@ -32,27 +33,24 @@ pub fn connect(agent: Agent, place: &Place, server: &Server) -> Result<Vec<Chang
     let mut changes = Vec::new();
     for target in agent.targets(place, server)? {
         let old = file::read(&target.path)?;
-        if target.entry.is_empty() {
+        if target.is_empty() {
             // Hooks of an earlier call, which are not wanted any more.
             if let Some(old) = old {
                 changes.extend(removal(target, old)?);
             }
             continue;
         }
-        let text = old.as_deref().unwrap_or_default();
-        let malformed = |problem| target.malformed(problem);
-        let new = target.entry.put(text).map_err(malformed)?;
+        let new = target.put(old.as_deref().unwrap_or_default())?;
         if old.as_deref() != Some(new.as_str()) {
-            let clean = match &old {
-                Some(old) => target.entry.remove(old).map_err(malformed)?,
-                None => None,
-            };
             changes.push(Change {
-                clean: clean.or_else(|| old.clone()),
+                before: match &old {
+                    Some(old) => before(&target, old)?,
+                    None => None,
+                },
+                is_secret: target.is_secret(),
                 path: target.path,
                 old,
                 new: Some(new),
-                is_secret: target.entry.is_secret(),
                 connects: true,
             });
         }
@@ -85,30 +83,33 @@ pub fn disconnect(agent: Agent, place: &Place) -> Result<Vec<Change>, ConnectErr
     Ok(changes)
 }
 
-/// The change that takes an entry out of a file; `None` if it has none.
+/// The change that takes what `connect` wrote out of a file; `None` if there is nothing.
 fn removal(target: Target, old: String) -> Result<Option<Change>, ConnectError> {
-    let removed = target.entry.remove(&old);
-    let Some(clean) = removed.map_err(|problem| target.malformed(problem))? else {
+    let before = before(&target, &old)?;
+    if before.as_ref() == Some(&old) {
         return Ok(None);
-    };
-    let new = match undo::before(&target.path, &old)? {
-        Before::Unknown => Some(clean.clone()),
-        Before::Nothing => None,
-        // What was before may have an entry that nothing remembers, such as one of a
-        // configuration that was copied.
-        Before::Text(before) => {
-            let without = target.entry.remove(&before).ok().flatten();
-            Some(without.unwrap_or(before))
-        }
-    };
+    }
     Ok(Some(Change {
         path: target.path,
         old: Some(old),
-        clean: Some(clean),
-        new,
+        new: before.clone(),
+        before,
         is_secret: false,
         connects: false,
     }))
+}
+
+/// What a file with the text `old` is without `connect`. `None`: there is no file.
+fn before(target: &Target, old: &str) -> Result<Option<String>, ConnectError> {
+    match undo::before(&target.path, old)? {
+        Before::Same(before) => Ok(before),
+        Before::Changed(before) => {
+            let before = before.unwrap_or_default();
+            target.restore(old, &before).map(Some)
+        }
+        // Nothing remembers this file, such as one that was copied from elsewhere.
+        Before::Unknown => target.remove(old).map(Some),
+    }
 }
 
 impl Change {
@@ -147,7 +148,7 @@ impl Change {
         self.check()?;
         match (&self.new, self.connects) {
             (Some(new), true) => {
-                undo::remember(&self.path, self.old.as_deref(), self.clean.as_deref(), new)?;
+                undo::remember(&self.path, self.before.clone(), new)?;
                 file::write(&self.path, new, self.is_secret)
             }
             (Some(new), false) => {
@@ -173,7 +174,7 @@ mod tests {
         let change = Change {
             path: path.clone(),
             old: None,
-            clean: None,
+            before: None,
             new: Some("{}".to_owned()),
             is_secret: false,
             connects: true,

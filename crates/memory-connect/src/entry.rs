@@ -1,5 +1,7 @@
 //! What is written into the files of agents.
 
+use std::path::Path;
+
 use serde_json::{Map, Value, json};
 
 use crate::json::{self, Problem};
@@ -32,7 +34,7 @@ pub struct Server {
     pub hooks: bool,
 }
 
-/// What one file gets.
+/// What is written into a file.
 #[derive(Clone, Debug)]
 pub(crate) enum Entry {
     /// A value in JSON, in objects with these names.
@@ -42,7 +44,7 @@ pub(crate) enum Entry {
         /// Whether the value has a key in it.
         is_secret: bool,
     },
-    /// Commands for events of Claude Code.
+    /// Commands for events of the agent.
     Hooks(Vec<(&'static str, Value)>),
     /// A table of Codex's configuration.
     Codex {
@@ -105,9 +107,18 @@ impl Entry {
         }
     }
 
-    /// `recollect hook` for the events of Claude Code that bring memory: before a prompt is
-    /// read, and after the answer.
+    /// `recollect hook` for the events of Claude Code and Codex that bring memory: before a prompt
+    /// is read, and after the answer.
     pub(crate) fn hooks(server: &Server) -> Self {
+        Self::hooks_for(server, ["UserPromptSubmit", "Stop"], HOOK_SECONDS)
+    }
+
+    /// The same for Gemini CLI, which counts milliseconds.
+    pub(crate) fn gemini_hooks(server: &Server) -> Self {
+        Self::hooks_for(server, ["BeforeAgent", "AfterAgent"], HOOK_SECONDS * 1000)
+    }
+
+    fn hooks_for(server: &Server, events: [&'static str; 2], timeout: u32) -> Self {
         if !server.hooks {
             return Self::Hooks(Vec::new());
         }
@@ -122,9 +133,8 @@ impl Entry {
             .collect::<Vec<_>>()
             .join(" ");
         let group = json!({"hooks": [
-            {"type": "command", "command": command, "timeout": HOOK_SECONDS}
+            {"type": "command", "command": command, "timeout": timeout}
         ]});
-        let events = ["UserPromptSubmit", "Stop"];
         Self::Hooks(events.map(|event| (event, group.clone())).into())
     }
 
@@ -132,6 +142,8 @@ impl Entry {
     pub(crate) fn put(&self, text: &str) -> Result<String, Problem> {
         match self {
             Self::Json { within, value, .. } => json::put(text, within, NAME, value),
+            // Those of an earlier call, which are not wanted any more.
+            Self::Hooks(events) if events.is_empty() => self.remove(text),
             Self::Hooks(events) => json::put_hooks(text, events, is_own),
             Self::Codex {
                 command,
@@ -141,13 +153,44 @@ impl Entry {
         }
     }
 
-    /// The text of a file without the entry; `None` if it has none.
-    pub(crate) fn remove(&self, text: &str) -> Result<Option<String>, Problem> {
-        match self {
-            Self::Json { within, .. } => json::remove(text, within, NAME),
-            Self::Hooks(_) => json::remove_hooks(text, is_own),
-            Self::Codex { .. } => toml::remove(text),
-        }
+    /// The text of a file without what `connect` writes. An entry of the same name that `connect`
+    /// would not write is the user's own, and stays.
+    pub(crate) fn remove(&self, text: &str) -> Result<String, Problem> {
+        let removed = match self {
+            Self::Json { within, .. } => match json::value(text, within, NAME)? {
+                Some(server) if is_of_connect(&words(&server)) => json::remove(text, within, NAME)?,
+                _ => None,
+            },
+            Self::Hooks(_) => json::remove_hooks(text, is_own)?,
+            Self::Codex { .. } => match toml::server(text)? {
+                Some(server) if is_of_connect(&toml::words(&server)) => toml::remove(text)?,
+                _ => None,
+            },
+        };
+        Ok(removed.unwrap_or_else(|| text.to_owned()))
+    }
+
+    /// The text of a file with the entry that `before` has in the place of its own, or without an
+    /// entry if `before` has none.
+    pub(crate) fn restore(&self, text: &str, before: &str) -> Result<String, Problem> {
+        let restored = match self {
+            Self::Json { within, .. } => {
+                let is_there = json::value(text, within, NAME)?.is_some();
+                match json::value(before, within, NAME)? {
+                    Some(server) if is_there => Some(json::put(text, within, NAME, &server)?),
+                    _ => json::remove(text, within, NAME)?,
+                }
+            }
+            Self::Hooks(_) => json::remove_hooks(text, is_own)?,
+            Self::Codex { .. } => {
+                let is_there = toml::server(text)?.is_some();
+                match toml::server(before)? {
+                    Some(server) if is_there => Some(toml::restore(text, server)?),
+                    _ => toml::remove(text)?,
+                }
+            }
+        };
+        Ok(restored.unwrap_or_else(|| text.to_owned()))
     }
 
     /// Whether nothing is written for want of something to write.
@@ -212,6 +255,26 @@ fn mcp_server(server: &Server, environment: Map<String, Value>) -> Value {
     Value::Object(value)
 }
 
+/// The program of a server and its arguments, which some agents want in one list.
+fn words(server: &Value) -> Vec<&str> {
+    let lists = [&server["command"], &server["args"]];
+    let words = lists.into_iter().flat_map(|list| match list {
+        Value::Array(words) => words.as_slice(),
+        word => std::slice::from_ref(word),
+    });
+    words.filter_map(Value::as_str).collect()
+}
+
+/// Whether a server is one that `connect` writes: for a user with the path of the program, and in
+/// the files of a project by its name and without a user. Each has all flags, in this order.
+fn is_of_connect(words: &[&str]) -> bool {
+    match words {
+        [program, "mcp", "--addr", _, "--app", _] => *program == NAME,
+        [program, "mcp", "--addr", _, "--app", _, "--user", _] => Path::new(program).is_absolute(),
+        _ => false,
+    }
+}
+
 /// Whether a hook is Recollect's own: its command is `recollect hook`.
 fn is_own(hook: &Value) -> bool {
     let command = hook["command"].as_str().unwrap_or_default();
@@ -243,6 +306,45 @@ mod tests {
         }
         for command in ["beep", "recollect recall", "other hook --addr=a"] {
             assert!(!is_own(&json!({"command": command})), "{command}");
+        }
+    }
+
+    #[test]
+    fn an_entry_of_connect_is_known_by_its_command() {
+        let server = |user: Option<&str>| Server {
+            command: match user {
+                Some(_) => "/usr/bin/recollect".to_owned(),
+                None => "recollect".to_owned(),
+            },
+            addr: "http://a".to_owned(),
+            app: "assistant".to_owned(),
+            user: user.map(str::to_owned),
+            key: None,
+            hooks: false,
+        };
+        for user in [None, Some("ada")] {
+            let server = server(user);
+            for entry in [
+                Entry::mcp_servers(&server, |_| None),
+                Entry::open_code(&server),
+                Entry::codex(&server),
+            ] {
+                let with = entry.put("").unwrap();
+                assert!(with.contains("recollect"), "{with}");
+                assert!(!entry.remove(&with).unwrap().contains("recollect"));
+            }
+        }
+        for own in [
+            json!({"command": "mine", "args": ["mcp"]}),
+            json!({"command": "/bin/recollect", "args": ["mcp", "--app", "assistant"]}),
+            // As docs/mcp.md shows it.
+            json!({"command": "recollect", "args": [
+                "mcp", "--addr", "http://a", "--app", "assistant", "--user", "ada"
+            ]}),
+            json!({"type": "remote", "url": "http://127.0.0.1:50051/mcp"}),
+            json!({"command": ["recollect", "mcp"]}),
+        ] {
+            assert!(!is_of_connect(&words(&own)), "{own}");
         }
     }
 

@@ -10,15 +10,26 @@ pub(crate) type Problem = String;
 /// Sets a member of an object in the file's object.
 pub(crate) fn put(text: &str, within: &str, name: &str, value: &Value) -> Result<String, Problem> {
     let (root, object) = parsed(text)?;
-    let container = object
-        .object_value_or_create(within)
-        .ok_or_else(|| format!("`{within}` is not an object"))?;
+    let container = match is_null(&object, within) {
+        true => Some(object.object_value_or_set(within)),
+        false => object.object_value_or_create(within),
+    };
+    let container = container.ok_or_else(|| format!("`{within}` is not an object"))?;
     match container.get(name) {
         Some(member) if member.value().is_some_and(|old| is_value(&old, value)) => {}
         Some(member) => member.set_value(input(value)),
         None => drop(container.append(name, input(value))),
     }
     Ok(root.to_string())
+}
+
+/// A member of an object in the file's object; `None` if there is none.
+pub(crate) fn value(text: &str, within: &str, name: &str) -> Result<Option<Value>, Problem> {
+    let (_, object) = parsed(text)?;
+    let member = object
+        .object_value(within)
+        .and_then(|container| container.get(name));
+    Ok(member.and_then(|member| value_of(&member.value()?)))
 }
 
 /// Removes a member of an object in the file's object, and that object if nothing else is in
@@ -41,13 +52,17 @@ pub(crate) fn put_hooks(
     own: impl Fn(&Value) -> bool,
 ) -> Result<String, Problem> {
     let (root, object) = parsed(text)?;
-    let hooks = object
-        .object_value_or_create("hooks")
-        .ok_or("`hooks` is not an object")?;
+    let hooks = match is_null(&object, "hooks") {
+        true => Some(object.object_value_or_set("hooks")),
+        false => object.object_value_or_create("hooks"),
+    };
+    let hooks = hooks.ok_or("`hooks` is not an object")?;
     for (event, group) in events {
-        let groups = hooks
-            .array_value_or_create(event)
-            .ok_or_else(|| format!("`hooks.{event}` is not a list"))?;
+        let groups = match is_null(&hooks, event) {
+            true => Some(hooks.array_value_or_set(event)),
+            false => hooks.array_value_or_create(event),
+        };
+        let groups = groups.ok_or_else(|| format!("`hooks.{event}` is not a list"))?;
         let elements = groups.elements();
         if elements.iter().any(|element| is_value(element, group)) {
             continue;
@@ -107,6 +122,12 @@ fn remove_own(groups: &CstArray, own: impl Fn(&Value) -> bool) -> usize {
     count
 }
 
+/// Whether a member is `null`, which is as good as none.
+fn is_null(object: &CstObject, name: &str) -> bool {
+    let value = object.get(name).and_then(|member| member.value());
+    value.is_some_and(|value| value.as_null_keyword().is_some())
+}
+
 fn remove_if_empty(object: &CstObject, name: &str) {
     if let Some(member) = object.get(name)
         && member
@@ -147,7 +168,7 @@ fn is_value(node: &CstNode, value: &Value) -> bool {
 
 /// The value of a node without comments.
 fn value_of(node: &CstNode) -> Option<Value> {
-    serde_json::from_str(&node.to_string()).ok()
+    node.to_serde_value()
 }
 
 fn input(value: &Value) -> CstInputValue {
@@ -207,6 +228,35 @@ mod tests {
         let without = remove(&with, "mcpServers", "recollect").unwrap().unwrap();
         let read: Value = serde_json::from_str(&without).unwrap();
         assert_eq!(read, json!({}));
+    }
+
+    #[test]
+    fn null_is_as_good_as_none() {
+        let value = json!({"command": "recollect"});
+        let with = put(
+            "{\"mcpServers\": null, \"n\": 1}",
+            "mcpServers",
+            "recollect",
+            &value,
+        );
+        let read: Value = serde_json::from_str(&with.unwrap()).unwrap();
+        assert_eq!(read, json!({"mcpServers": {"recollect": value}, "n": 1}));
+        let group = json!({"hooks": [{"command": "own"}]});
+        for text in ["{\"hooks\": null}", "{\"hooks\": {\"Stop\": null}}"] {
+            let with = put_hooks(text, &[("Stop", group.clone())], |_| false).unwrap();
+            let read: Value = serde_json::from_str(&with).unwrap();
+            assert_eq!(read, json!({"hooks": {"Stop": [group]}}));
+        }
+    }
+
+    #[test]
+    fn a_value_is_read_without_its_comments() {
+        let text = "{\"mcp\": {\"r\": {\"a\": [1, /* one */], // end\n \"b\": null}}}";
+        let read = value(text, "mcp", "r").unwrap();
+        assert_eq!(read, Some(json!({"a": [1], "b": null})));
+        for text in ["", "{}", "{\"mcp\": null}", "{\"mcp\": []}"] {
+            assert_eq!(value(text, "mcp", "r").unwrap(), None, "{text}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod entry;
 mod error;
 mod file;
 mod json;
+mod target;
 mod toml;
 mod undo;
 

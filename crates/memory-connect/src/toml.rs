@@ -38,6 +38,31 @@ pub(crate) fn put(
     Ok(with_line_ends_of(text, &document))
 }
 
+/// The table of the server; `None` if there is none.
+pub(crate) fn server(text: &str) -> Result<Option<Item>, Problem> {
+    let document = parsed(text)?;
+    let servers = document.get(WITHIN).and_then(Item::as_table_like);
+    Ok(servers.and_then(|servers| servers.get(NAME)).cloned())
+}
+
+/// The program of a server and its arguments.
+pub(crate) fn words(server: &Item) -> Vec<&str> {
+    let program = server.get("command").and_then(Item::as_str);
+    let args = server.get("args").and_then(Item::as_array);
+    let args = args.into_iter().flatten();
+    let args = args.filter_map(|value| value.as_str());
+    program.into_iter().chain(args).collect()
+}
+
+/// Puts another table in the place of the one of the server.
+pub(crate) fn restore(text: &str, server: Item) -> Result<String, Problem> {
+    let mut document = parsed(text)?;
+    if let Some(servers) = document.get_mut(WITHIN).and_then(Item::as_table_like_mut) {
+        servers.insert(NAME, server);
+    }
+    Ok(with_line_ends_of(text, &document))
+}
+
 /// Removes the table of the server; `None` if there is none.
 pub(crate) fn remove(text: &str) -> Result<Option<String>, Problem> {
     let mut document = parsed(text)?;

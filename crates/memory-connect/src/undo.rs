@@ -23,14 +23,15 @@ struct Record {
     after: String,
 }
 
-/// What a file was, if it is still as Recollect left it.
+/// What a file was before Recollect was written into it. `None` in it: there was no file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Before {
-    /// Unknown, or changed since.
+    /// Nothing is known.
     Unknown,
-    /// There was no file.
-    Nothing,
-    Text(String),
+    /// The file is as Recollect left it.
+    Same(Option<String>),
+    /// The file was changed since.
+    Changed(Option<String>),
 }
 
 /// What `path`, which has `text`, was.
@@ -38,33 +39,16 @@ pub(crate) fn before(path: &Path, text: &str) -> Result<Before, ConnectError> {
     let record = file::read(&record_of(path)?)?;
     let record = record.and_then(|json| serde_json::from_str::<Record>(&json).ok());
     Ok(match record {
-        Some(record) if record.path == path && record.after == digest(text) => {
-            match record.before {
-                None => Before::Nothing,
-                Some(before) => Before::Text(before),
-            }
-        }
+        Some(record) if record.path == path => match record.after == digest(text) {
+            true => Before::Same(record.before),
+            false => Before::Changed(record.before),
+        },
         _ => Before::Unknown,
     })
 }
 
-/// Remembers that a file with the text `old`, which is `clean` without an entry of Recollect,
-/// becomes one with the text `new`. Where `old` is what Recollect left, what was before that
-/// counts.
-pub(crate) fn remember(
-    path: &Path,
-    old: Option<&str>,
-    clean: Option<&str>,
-    new: &str,
-) -> Result<(), ConnectError> {
-    let before = match old {
-        None => None,
-        Some(old) => match before(path, old)? {
-            Before::Unknown => Some(clean.unwrap_or(old).to_owned()),
-            Before::Nothing => None,
-            Before::Text(before) => Some(before),
-        },
-    };
+/// Remembers that a file was `before` until it became one with the text `new`.
+pub(crate) fn remember(path: &Path, before: Option<String>, new: &str) -> Result<(), ConnectError> {
     let record = Record {
         path: path.to_owned(),
         before,

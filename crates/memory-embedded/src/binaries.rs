@@ -37,35 +37,39 @@ pub struct Binaries {
 }
 
 impl Binaries {
-    /// Finds the programs: in `chosen` alone where it is given; otherwise those that were
-    /// installed with this program, on the `PATH` and where packages put them, the newest first.
+    /// Finds the programs: in `chosen` alone where it is given; otherwise the newest major version
+    /// of those that came with this program, on the `PATH` and where packages put them. Of the same
+    /// major version, those that came with this program are taken.
     ///
     /// `major` is the version that an existing cluster needs.
     ///
     /// # Errors
     /// [`EmbeddedError::NoPostgres`], with the places that were looked at.
     pub fn find(chosen: Option<&Path>, major: Option<u32>) -> Result<Self, EmbeddedError> {
+        let package = memory_runtime::package_dir().map(|dir| dir.join("postgres/bin"));
         let places = match chosen {
             Some(dir) => vec![dir.to_owned()],
-            None => places(),
+            None => places(package.as_deref()),
         };
-        let mut found: Vec<Self> = places.iter().filter_map(|dir| Self::inspect(dir)).collect();
+        let found = places.iter().filter_map(|dir| Self::inspect(dir)).collect();
+        Self::best(found, major).ok_or_else(|| EmbeddedError::NoPostgres {
+            major,
+            searched: match chosen {
+                Some(dir) => dir.display().to_string(),
+                None => searched(package.as_deref()),
+            },
+        })
+    }
+
+    /// The newest major version that fits; of several, the first.
+    fn best(mut found: Vec<Self>, major: Option<u32>) -> Option<Self> {
         found.retain(|binaries| match major {
             Some(major) => binaries.major == major,
             None => binaries.major >= OLDEST_MAJOR,
         });
-        // A stable sort: among equals, what the PATH names first wins.
+        // A stable sort.
         found.sort_by_key(|binaries| std::cmp::Reverse(binaries.major));
-        found
-            .into_iter()
-            .next()
-            .ok_or_else(|| EmbeddedError::NoPostgres {
-                major,
-                searched: match chosen {
-                    Some(dir) => dir.display().to_string(),
-                    None => format!("the PATH, {}, and Homebrew's directories", VERSIONED[0]),
-                },
-            })
+        found.into_iter().next()
     }
 
     /// The path of `initdb`.
@@ -98,11 +102,13 @@ impl Binaries {
     }
 }
 
-fn places() -> Vec<PathBuf> {
+/// Where the programs may be: first in the package.
+fn places(package: Option<&Path>) -> Vec<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "where the system keeps things")]
-    let mut places: Vec<PathBuf> = env::var_os("PATH")
-        .map(|path| env::split_paths(&path).collect())
-        .unwrap_or_default();
+    let path = env::var_os("PATH");
+    let on_path = path.iter().flat_map(env::split_paths);
+    let mut places: Vec<PathBuf> = package.map(Path::to_owned).into_iter().collect();
+    places.extend(on_path);
     for root in VERSIONED {
         places.extend(
             entries(Path::new(root))
@@ -117,11 +123,20 @@ fn places() -> Vec<PathBuf> {
         });
         places.extend(named.map(|dir| dir.join("bin")));
     }
-    places.extend(memory_runtime::package_dir().map(|dir| dir.join("postgres/bin")));
     places.retain(|dir| dir.join("postgres").exists());
     let mut seen = std::collections::HashSet::new();
     places.retain(|dir| seen.insert(dir.join("postgres").canonicalize().ok()));
     places
+}
+
+/// The places in words.
+fn searched(package: Option<&Path>) -> String {
+    let package = package.map(|dir| format!("{}, ", dir.display()));
+    format!(
+        "{}the PATH, {}, and Homebrew's directories",
+        package.unwrap_or_default(),
+        VERSIONED[0]
+    )
 }
 
 fn entries(dir: &Path) -> Vec<PathBuf> {
@@ -151,6 +166,39 @@ mod tests {
             Some("19beta1")
         );
         assert_eq!(version_in("nothing of the kind"), None);
+    }
+
+    #[test]
+    fn the_package_comes_first_unless_another_major_version_is_newer() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("postgres"), "").unwrap();
+        let places = places(Some(directory.path()));
+        assert_eq!(places.first().map(PathBuf::as_path), Some(directory.path()));
+
+        let programs = |dir: &str, major: u32, version: &str| Binaries {
+            dir: dir.into(),
+            major,
+            version: version.to_owned(),
+        };
+        let best = |system: Binaries, needed: Option<u32>| {
+            let found = vec![programs("/package", 17, "17.4"), system];
+            Binaries::best(found, needed).map(|binaries| binaries.dir)
+        };
+        let package = Some(PathBuf::from("/package"));
+        assert_eq!(best(programs("/system", 17, "17.6"), None), package);
+        assert_eq!(best(programs("/system", 15, "15.8"), None), package);
+        let system = Some(PathBuf::from("/system"));
+        assert_eq!(best(programs("/system", 18, "18.0"), None), system);
+        assert_eq!(best(programs("/system", 15, "15.8"), Some(15)), system);
+        assert_eq!(best(programs("/system", 15, "15.8"), Some(16)), None);
+    }
+
+    #[test]
+    fn an_error_names_the_package_where_there_is_one() {
+        let package = Path::new("/opt/recollect/lib/recollect/postgres/bin");
+        let places = searched(Some(package));
+        assert!(places.starts_with("/opt/recollect/lib/recollect/postgres/bin, the PATH"));
+        assert!(searched(None).starts_with("the PATH"));
     }
 
     #[test]

@@ -81,10 +81,10 @@ pub struct FilesArgs {
 /// `recollect hook`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
-It reads the hook's event from standard input. Before a prompt (UserPromptSubmit) it prints what
-is remembered about it, and stores the prompt. After an answer (Stop) it stores the answer. It
-never keeps the agent from working: if Recollect does not answer in two seconds, it prints
-nothing.")]
+It reads the hook's event from standard input. Before a prompt (UserPromptSubmit; of Gemini CLI,
+BeforeAgent) it prints what is remembered about it, and stores the prompt. After an answer (Stop,
+AfterAgent) it stores the answer. It never keeps the agent from working: if Recollect does not
+answer in two seconds, it prints nothing.")]
 pub struct HookArgs {
     /// The user whose memory it is.
     #[arg(long, env = "RECOLLECT_USER", value_name = "USER")]

@@ -172,9 +172,10 @@ Examples:
   recollect dev --data-dir /var/tmp/memory --listen 127.0.0.1:50052
   recollect dev --listen 127.0.0.1:0 --json --stop-with-stdin    for test harnesses
 
-Postgres is the system's own, run as a private cluster in the data directory
-(as an unprivileged user when started by root). The index and the model run in
-this process. Other settings come from the configuration, as in `serve`.")]
+Postgres is the one in the package, or the system's if that is newer or if there
+is none in the package. It runs as a private cluster in the data directory (as an
+unprivileged user when started by root). The index and the model run in this
+process. Other settings come from the configuration, as in `serve`.")]
 pub struct DevArgs {
     /// The address that gRPC listens on; port 0 takes a free one.
     #[arg(long, value_name = "ADDR")]
@@ -184,8 +185,8 @@ pub struct DevArgs {
     pub metrics_listen: Option<SocketAddr>,
     #[command(flatten)]
     pub data: DataDirArgs,
-    /// The directory with Postgres's programs. [default: found on the PATH and in the
-    /// usual places]
+    /// The directory with Postgres's programs. [default: the newest of the package, the PATH
+    /// and the system's directories]
     #[arg(long, env = "RECOLLECT_POSTGRES_BIN", value_name = "DIR")]
     pub postgres_bin: Option<PathBuf>,
     /// When ready, print one line of JSON on standard output: `addr`,
@@ -221,8 +222,8 @@ pub struct ServeArgs {
 pub struct DoctorArgs {
     #[command(flatten)]
     pub data: DataDirArgs,
-    /// The directory with Postgres's programs. [default: found on the PATH and in the
-    /// usual places]
+    /// The directory with Postgres's programs. [default: the newest of the package, the PATH
+    /// and the system's directories]
     #[arg(long, env = "RECOLLECT_POSTGRES_BIN", value_name = "DIR")]
     pub postgres_bin: Option<PathBuf>,
     /// Print one JSON object a check.
@@ -254,8 +255,8 @@ pub struct DemoArgs {
     /// Ask this; may be repeated. [default: questions about the shipped conversation]
     #[arg(long, value_name = "QUESTION")]
     pub ask: Vec<String>,
-    /// The directory with Postgres's programs. [default: found on the PATH and in the
-    /// usual places]
+    /// The directory with Postgres's programs. [default: the newest of the package, the PATH
+    /// and the system's directories]
     #[arg(long, env = "RECOLLECT_POSTGRES_BIN", value_name = "DIR")]
     pub postgres_bin: Option<PathBuf>,
 }

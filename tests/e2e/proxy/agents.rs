@@ -1,24 +1,18 @@
-//! `recollect connect` and `disconnect` on the files of agents, and the hooks that they set.
+//! `recollect connect` and `disconnect` on the files of agents.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use memory_contract::proto::{GetHistoryRequest, Role};
-use recollect_tests::{
-    Finished, Key, PLAIN, app, apply, by_session, history_request, recollect, recollect_reading,
-    session, text_of, trial,
-};
+use recollect_tests::{Finished, apply, recollect, trial};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-use crate::plain;
 
 /// The home directory of a user with agents.
 struct Home(TempDir);
 
 /// Files of each agent, with what they have before.
-const FILES: [(&str, &str, &str); 7] = [
+const FILES: [(&str, &str, &str); 8] = [
     (
         "claude-code",
         ".claude.json",
@@ -33,6 +27,11 @@ const FILES: [(&str, &str, &str); 7] = [
         "codex",
         ".codex/config.toml",
         "# mine\nmodel   = \"m\"\n\n[tui]\ntheme = 'dark' # keep\n",
+    ),
+    (
+        "codex",
+        ".codex/hooks.json",
+        "{\"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"beep\"}]}]}}",
     ),
     (
         "cursor",
@@ -196,9 +195,19 @@ async fn what_an_agent_reads_is_what_its_documentation_asks_for() {
         codex.contains("env_vars = [\"RECOLLECT_API_KEY\"]"),
         "{codex}"
     );
-    for event in ["UserPromptSubmit", "Stop"] {
-        let hook = &json(".claude/settings.json")["hooks"][event][0]["hooks"][0];
+    let seconds = ["UserPromptSubmit", "Stop"].map(|event| (event, 10));
+    let milliseconds = ["BeforeAgent", "AfterAgent"].map(|event| (event, 10_000));
+    for (path, (event, timeout)) in [
+        (".claude/settings.json", seconds[0]),
+        (".claude/settings.json", seconds[1]),
+        (".codex/hooks.json", seconds[0]),
+        (".codex/hooks.json", seconds[1]),
+        (".gemini/settings.json", milliseconds[0]),
+        (".gemini/settings.json", milliseconds[1]),
+    ] {
+        let hook = &json(path)["hooks"][event][0]["hooks"][0];
         assert_eq!(hook["type"], "command");
+        assert_eq!(hook["timeout"], timeout);
         assert!(
             hook["command"].as_str().unwrap().contains(" hook --addr="),
             "{hook}"
@@ -234,7 +243,7 @@ async fn changes_of_others_stay_when_an_agent_is_disconnected() {
 }
 
 #[apply(trial)]
-async fn an_entry_that_was_there_before_does_not_come_back() {
+async fn an_entry_of_an_earlier_connect_does_not_come_back() {
     let home = Home::with_files();
     let path = ".cursor/mcp.json";
     home.connect("cursor").ok();
@@ -246,6 +255,50 @@ async fn an_entry_that_was_there_before_does_not_come_back() {
     home.run(&["disconnect", "cursor", "--yes"]).ok();
     let left: Value = serde_json::from_str(&home.read(path)).unwrap();
     assert_eq!(left, json!({"mcpServers": {"a": {"url": "http://a"}}}));
+}
+
+#[apply(trial)]
+async fn an_entry_of_ones_own_comes_back() {
+    let home = Home::new();
+    let path = ".claude.json";
+    let own = "{\"mcpServers\":{\"recollect\":{\"command\":\"mine\",\"args\":[\"mcp\"]}},\"x\":1}";
+    fs::write(home.path(path), own).unwrap();
+    home.connect("claude-code").ok();
+    home.run(&["connect", "claude-code", "--user", "eve", "--yes"])
+        .ok();
+    assert!(!home.read(path).contains("mine"), "{}", home.read(path));
+    home.run(&["disconnect", "claude-code", "--yes"]).ok();
+    assert_eq!(home.read(path), own);
+    // It is not one of `connect`, so a second time nothing is removed.
+    let none = home.run(&["disconnect", "claude-code", "--yes"]).ok();
+    assert!(none.stdout.contains("not connected"), "{none:?}");
+    assert_eq!(home.read(path), own);
+
+    // Claude Code writes this file at each start.
+    home.connect("claude-code").ok();
+    let edited = home.read(path).replace("\"x\":1", "\"x\":2");
+    fs::write(home.path(path), edited).unwrap();
+    home.run(&["disconnect", "claude-code", "--yes"]).ok();
+    let left: Value = serde_json::from_str(&home.read(path)).unwrap();
+    let mine = json!({"command": "mine", "args": ["mcp"]});
+    assert_eq!(left, json!({"mcpServers": {"recollect": mine}, "x": 2}));
+}
+
+#[apply(trial)]
+async fn a_byte_order_mark_and_null_are_no_obstacle() {
+    let home = Home::with_files();
+    let path = ".cursor/mcp.json";
+    let before = "\u{feff}{\"mcpServers\": null}\r\n";
+    fs::write(home.path(path), before).unwrap();
+    home.connect("cursor").ok();
+    let after = home.read(path);
+    let read: Value = serde_json::from_str(after.strip_prefix('\u{feff}').unwrap()).unwrap();
+    assert!(
+        read["mcpServers"]["recollect"]["command"].is_string(),
+        "{after}"
+    );
+    home.run(&["disconnect", "cursor", "--yes"]).ok();
+    assert_eq!(home.read(path), before);
 }
 
 #[apply(trial)]
@@ -265,6 +318,16 @@ async fn hooks_are_removed_from_a_connection_that_goes_on_without_them() {
     assert!(home.read(".claude.json").contains("recollect"));
     let again = home.run(&args).ok();
     assert!(again.stdout.contains("connected already"), "{again:?}");
+
+    // Gemini CLI has servers and hooks in one file.
+    home.connect("gemini-cli").ok();
+    let args = ["connect", "gemini-cli", "--user", "ada", "--no-hooks"];
+    home.run(&[&args[..], &["--yes"]].concat()).ok();
+    let settings: Value = serde_json::from_str(&home.read(".gemini/settings.json")).unwrap();
+    assert_eq!(settings["hooks"], Value::Null, "{settings}");
+    assert!(settings["mcpServers"]["recollect"].is_object());
+    home.run(&["disconnect", "gemini-cli", "--yes"]).ok();
+    assert_eq!(home.read(".gemini/settings.json"), FILES[5].2);
 }
 
 #[apply(trial)]
@@ -319,7 +382,7 @@ async fn nothing_is_written_unasked() {
     let asked = home.run(&["connect", "cursor", "--user", "ada"]);
     assert_eq!(asked.code, Some(2), "{asked:?}");
     assert!(asked.stderr.contains("--yes"), "{asked:?}");
-    assert_eq!(home.read(".cursor/mcp.json"), FILES[3].2);
+    assert_eq!(home.read(".cursor/mcp.json"), FILES[4].2);
     assert_eq!(home.run(&["connect", "cursor", "--yes"]).code, Some(2));
 
     let listed = home.run(&["connect", "--list"]).ok().stdout;
@@ -359,6 +422,9 @@ async fn a_project_has_its_own_files_and_a_key_is_for_its_user_alone() {
         if agent != "gemini-cli" {
             assert!(text.contains("RECOLLECT_USER"), "{text}");
         }
+        // The hooks of a project would be those of all who work on it.
+        assert!(!text.contains(" hook "), "{text}");
+        assert!(!home.path("work/.codex/hooks.json").exists());
         home.run(&["disconnect", agent, "--yes", "--project", project])
             .ok();
         assert!(!home.path(path).exists());
@@ -381,100 +447,4 @@ async fn a_project_has_its_own_files_and_a_key_is_for_its_user_alone() {
     };
     assert!(home.read(path).contains("key-1234"));
     assert_eq!(mode(&home.path(path)), 0o600);
-}
-
-#[apply(trial)]
-async fn hooks_store_prompts_and_bring_memory_to_the_next_session() {
-    let app = app();
-    let args = ["hook", "--app", &app, "--user", "ada"];
-    let addr = &PLAIN.ready().addr;
-    let fire = |event: Value| recollect_reading(addr, Key::Acme, &args, &event.to_string()).ok();
-    let prompt = |session: &str, prompt: &str| {
-        fire(
-            json!({"hook_event_name": "UserPromptSubmit", "session_id": session,
-            "transcript_path": "/nowhere", "cwd": "/", "prompt": prompt}),
-        )
-    };
-    let first = prompt("one", "My dog is called Pixel.");
-    assert_eq!(first.stdout, "");
-    fire(
-        json!({"hook_event_name": "Stop", "session_id": "one", "stop_hook_active": false,
-        "last_assistant_message": "A fine name."}),
-    );
-    // Two files of the agent may have the hook; the same words later are another prompt.
-    let folder = tempfile::tempdir().unwrap();
-    let transcript = folder.path().join("transcript.jsonl");
-    let go_on = || {
-        fire(
-            json!({"hook_event_name": "UserPromptSubmit", "session_id": "three",
-            "transcript_path": &transcript, "prompt": "Go on."}),
-        )
-    };
-    fs::write(&transcript, "{}").unwrap();
-    go_on();
-    go_on();
-    fs::write(&transcript, "{}{}").unwrap();
-    go_on();
-    let client = plain().await;
-    let history = client.call(GetHistoryRequest {
-        thread: by_session(session(&app, "ada", "three")),
-        ..history_request("")
-    });
-    assert_eq!(history.await.messages.len(), 2);
-
-    let second = prompt("two", "What is my dog called?");
-    assert!(second.stdout.contains("Pixel"), "{second:?}");
-    assert!(
-        second.stdout.starts_with("Each line below quotes"),
-        "{second:?}"
-    );
-    // The agent has its own conversation.
-    let own = prompt("one", "What is my dog called?");
-    assert!(!own.stdout.contains("My dog is called Pixel"), "{own:?}");
-    let history = client.call(GetHistoryRequest {
-        thread: by_session(session(&app, "ada", "one")),
-        ..history_request("")
-    });
-    let history = history.await.messages;
-    let shown: Vec<(Role, String)> = history
-        .iter()
-        .map(|message| (message.role(), text_of(message)))
-        .collect();
-    assert_eq!(
-        shown,
-        [
-            (Role::User, "My dog is called Pixel.".to_owned()),
-            (Role::Assistant, "A fine name.".to_owned()),
-            (Role::User, "What is my dog called?".to_owned())
-        ]
-    );
-
-    // The code 2 would remove the prompt.
-    for wrong in [&["hook", "--nothing"][..], &["hook"]] {
-        let ended = recollect_reading(addr, Key::Acme, wrong, "");
-        assert_eq!(ended.code, Some(1), "{ended:?}");
-        assert!(!ended.stderr.is_empty(), "{ended:?}");
-    }
-
-    // The agent goes on without Recollect, and with events of any kind.
-    let away = recollect_reading(
-        "127.0.0.1:1",
-        Key::Acme,
-        &args,
-        "{\"hook_event_name\": \
-        \"UserPromptSubmit\", \"session_id\": \"x\", \"prompt\": \"y\"}",
-    )
-    .ok();
-    assert_eq!(away.stdout, "");
-    assert!(!away.stderr.is_empty());
-    for event in [
-        "",
-        "{}",
-        "{\"hook_event_name\": \"Other\", \"session_id\": \"x\"}",
-    ] {
-        assert_eq!(
-            recollect_reading(addr, Key::Acme, &args, event).ok().stdout,
-            ""
-        );
-    }
 }

@@ -1,6 +1,7 @@
 //! `recollect proxy`: memory for applications that change nothing but their base URL.
 
 mod agents;
+mod hooks;
 mod memory;
 mod outages;
 mod passing;

@@ -32,7 +32,8 @@ pub fn connect(args: ConnectArgs) -> Result<(), Failure> {
         key: args.server.api_key,
         hooks: !args.no_hooks,
     };
-    let changes = memory_connect::connect(agent, &args.files.place(), &server).map_err(failure)?;
+    let place = args.files.place();
+    let changes = memory_connect::connect(agent, &place, &server).map_err(failure)?;
     if changes.is_empty() {
         println!("{} is connected already.", agent.name());
         return Ok(());
@@ -41,8 +42,11 @@ pub fn connect(args: ConnectArgs) -> Result<(), Failure> {
         return Ok(());
     }
     println!("{} is connected. Start it anew.", agent.name());
-    if agent.has_hooks() && server.hooks {
+    if agent.has_hooks(&place) && server.hooks {
         println!("Prompts and answers are stored, and what is remembered comes with each prompt.");
+        if agent == Agent::Codex {
+            println!("Codex runs the hooks once you have trusted them: type /hooks in it.");
+        }
     } else {
         println!("It remembers and recalls when the model calls the tools of Recollect.");
     }

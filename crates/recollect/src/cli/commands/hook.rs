@@ -1,5 +1,6 @@
 //! `recollect hook`: memory for the hooks of Claude Code
-//! (<https://code.claude.com/docs/en/hooks>).
+//! (<https://code.claude.com/docs/en/hooks>), Codex (<https://developers.openai.com/codex/hooks>)
+//! and Gemini CLI (<https://geminicli.com/docs/hooks/reference>).
 
 use std::fmt;
 use std::io::{self, Read as _};
@@ -14,6 +15,7 @@ use memory_contract::proto::{
 };
 use memory_proxy::{fitting_text, quotations};
 use serde::Deserialize;
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 use tonic::Status;
@@ -28,25 +30,30 @@ const TIME: Duration = Duration::from_secs(2);
 const SEARCH_TIME: Duration = Duration::from_secs(1);
 /// An event is a prompt or an answer, with a little around it.
 const EVENT_BYTES: u64 = 4 * 1024 * 1024;
-/// What the agent reads of a hook at most is 10,000 characters.
+/// What Claude Code reads of a hook at most is 10,000 characters.
 const BYTES: usize = 8_000;
 /// The newest messages of the conversation, which the agent has itself. They are not searched for.
 const RECENT: i32 = 100;
 /// Room for these and for what is quoted.
 const TOKENS: i32 = 100_000;
 
+/// What Gemini CLI calls the event before a prompt.
+const BEFORE_AGENT: &str = "BeforeAgent";
+
 /// An event, as the agent describes it.
 #[derive(Debug, Deserialize)]
 struct Event {
     hook_event_name: String,
     session_id: String,
+    /// The turn, which Codex alone names.
+    turn_id: Option<String>,
     /// The file that the agent writes its conversation to.
-    #[serde(default)]
-    transcript_path: PathBuf,
+    transcript_path: Option<PathBuf>,
     #[serde(default)]
     prompt: String,
-    #[serde(default)]
-    last_assistant_message: String,
+    /// The answer, for which Gemini CLI has another name. Codex may send `null`.
+    #[serde(alias = "prompt_response")]
+    last_assistant_message: Option<String>,
 }
 
 /// Answers one event. Whatever goes wrong is said on standard error, and the agent goes on.
@@ -86,9 +93,13 @@ async fn answer(args: &HookArgs, event: Event) -> Result<(), String> {
     };
     let client = Client::connect(&args.server);
     let client = client.await.map_err(|failure| failure.to_string())?;
-    let (role, text) = match event.hook_event_name.as_str() {
-        "UserPromptSubmit" => (Role::User, event.prompt),
-        "Stop" => (Role::Assistant, event.last_assistant_message),
+    let name = event.hook_event_name.as_str();
+    let (role, text) = match name {
+        "UserPromptSubmit" | BEFORE_AGENT => (Role::User, event.prompt),
+        "Stop" | "AfterAgent" => (
+            Role::Assistant,
+            event.last_assistant_message.unwrap_or_default(),
+        ),
         other => return Err(format!("the event {other:?} is not known")),
     };
     let message = MessageInput {
@@ -114,34 +125,49 @@ async fn answer(args: &HookArgs, event: Event) -> Result<(), String> {
     let mut search = pin!(recalled(&client, &session, &text));
     let early = timeout(SEARCH_TIME, &mut search).await;
     let (found, stored) = match early {
-        Ok(found) => (found.map(show), store.await),
+        Ok(found) => (found.map(|text| show(name, text)), store.await),
         Err(_) => {
-            let search = async { search.await.map(show) };
+            let search = async { search.await.map(|text| show(name, text)) };
             tokio::join!(search, store)
         }
     };
     found.and(stored)
 }
 
-/// Gives the agent a text.
-fn show(text: String) {
-    write(io::stdout(), format_args!("{text}"));
+/// Gives the agent a text: Gemini CLI in JSON, the others as it is.
+fn show(event: &str, text: String) {
+    if event != BEFORE_AGENT {
+        write(io::stdout(), format_args!("{text}"));
+    } else if !text.is_empty() {
+        let output = json!({
+            "hookSpecificOutput": {"hookEventName": event, "additionalContext": text}
+        });
+        write(io::stdout(), format_args!("{output}"));
+    }
 }
 
 impl Event {
-    /// The same UUID for the same event, such as of hooks in two files of the agent. The length
-    /// of the transcript tells events with the same text apart; without it there is no UUID.
+    /// The same UUID for the same event, such as of hooks in two files of the agent. The turn, or
+    /// the length of the transcript, tells events with the same text apart; without both there is
+    /// no UUID.
     fn request_id(&self, args: &HookArgs) -> Option<String> {
-        let length = self.transcript_path.metadata().ok()?.len();
+        let turn = match &self.turn_id {
+            Some(turn) => turn.clone(),
+            None => {
+                let transcript = self.transcript_path.as_ref()?;
+                transcript.metadata().ok()?.len().to_string()
+            }
+        };
+        let answer = self.last_assistant_message.as_deref().unwrap_or_default();
         let mut digest = Sha256::new();
-        digest.update(length.to_le_bytes());
         for text in [
+            turn.as_str(),
             &args.app,
             &args.user,
             &self.session_id,
             &self.hook_event_name,
             &self.prompt,
-            &self.last_assistant_message,
+            answer,
         ] {
             digest.update((text.len() as u64).to_le_bytes());
             digest.update(text);
