@@ -25,14 +25,16 @@ Formats:
       what the product exports: the zip archive, the folder that it unpacks to, or a file
       in it (conversations.json, general/2025-03-01.json, memories.json)
   langchain
-      a list of messages, as messages_to_dict or dumpd write them
+      a list of messages, as messages_to_dict or dumpd write them, or a list of objects
+      with such a list in `messages`
   n8n
-      rows of n8n_chat_histories, as JSON, JSON Lines or CSV with a header
+      rows of n8n_chat_histories, as JSON, JSON Lines or CSV with a header, whose
+      separator may be a comma, a semicolon or a tab
   mem0, zep, redis
       what another memory system holds, as JSON of its API, in one document or one a line
   openai-chat, openai-responses, anthropic-messages, gemini
       a conversation as the provider's API takes or returns it: a request, a response or a
-      list of messages, in a file of its own or one a line, such as
+      list of messages, in a file of its own, one a line or several in a list, such as
       {\"messages\": [{\"role\": \"user\", \"content\": \"Hello!\"}, …]}
 
 Examples:

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use memory_contract::proto::{DESCRIPTORS, Record, record::Kind};
 use prost_reflect::{DescriptorPool, DeserializeOptions, DynamicMessage, MessageDescriptor};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The description of a record; `None` if this build lacks it.
 static RECORD: LazyLock<Option<MessageDescriptor>> = LazyLock::new(|| {
@@ -12,28 +12,33 @@ static RECORD: LazyLock<Option<MessageDescriptor>> = LazyLock::new(|| {
     pool.get_message_by_name("recollect.v1.Record")
 });
 
-/// The keys of records that simple messages have not.
-const KEYS: [&str; 13] = [
-    "appPolicy",
-    "attempt",
-    "checkpoint",
-    "checkpointValue",
-    "checkpointWrite",
-    "document",
-    "event",
-    "file",
-    "memory",
-    "node",
-    "nodeMessage",
-    "plan",
-    "summary",
-];
-
-/// Whether a line is a record of an export.
+/// Whether a line is a record of an export: one kind of records, most of whose fields are known.
+/// A newer version may have added fields.
 pub(crate) fn is_record(json: &Value) -> bool {
-    let object = |key: &str| json.get(key).is_some_and(Value::is_object);
-    let alone = json.as_object().is_some_and(|fields| fields.len() == 1);
-    object("thread") || object("message") || (alone && KEYS.into_iter().any(object))
+    kind_of(json).is_some_and(|(kind, fields)| {
+        let is_known = |name: &&String| {
+            kind.get_field_by_json_name(name).is_some() || kind.get_field_by_name(name).is_some()
+        };
+        let known = fields.keys().filter(is_known).count();
+        fields.is_empty() || 2 * known > fields.len()
+    })
+}
+
+/// Whether a line of a file that may be an export names a kind of records alone.
+pub(crate) fn names_kind(json: &Value) -> bool {
+    kind_of(json).is_some()
+}
+
+/// The kind of a record, and its fields.
+fn kind_of(json: &Value) -> Option<(MessageDescriptor, &Map<String, Value>)> {
+    let mut kinds = json.as_object()?.iter();
+    let (Some((name, Value::Object(fields))), None) = (kinds.next(), kinds.next()) else {
+        return None;
+    };
+    let record = RECORD.as_ref()?;
+    let field = record.get_field_by_json_name(name);
+    let field = field.or_else(|| record.get_field_by_name(name))?;
+    Some((field.kind().as_message()?.clone(), fields))
 }
 
 /// Reads a line that is a record. Fields that this version does not know are passed over.
@@ -66,5 +71,27 @@ mod tests {
             other => panic!("{other:?}"),
         }
         assert!(record_from(&json!([])).is_err());
+    }
+
+    #[test]
+    fn a_record_has_one_key_and_fields_that_are_mostly_known() {
+        for record in [
+            json!({"thread": {"title": "T", "appId": "x", "sessionKey": "k"}}),
+            json!({"message": {"messageId": "m", "role": "ROLE_USER", "parts": [], "mood": "x"}}),
+            json!({"appPolicy": {"appId": "x"}}),
+            json!({"node": {}}),
+        ] {
+            assert!(is_record(&record), "{record}");
+        }
+        for other in [
+            json!({"type": "user", "message": {"role": "user", "content": "fix"}}),
+            json!({"message": {"message_id": 5, "from": {}, "chat": {}, "date": 1, "text": "Hi"}}),
+            json!({"event": {"kind": "click", "x": 1}}),
+            json!({"thread": 7}),
+            json!({"color": {}}),
+            json!([]),
+        ] {
+            assert!(!is_record(&other), "{other}");
+        }
     }
 }

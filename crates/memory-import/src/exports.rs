@@ -70,8 +70,10 @@ pub(crate) fn read(
     ) {
         parts(archive, &conversations, file, each)?;
         beside(archive, first, &names, each);
-        let count = conversations.len();
-        return Ok(format!("a {kind} with {count} files of conversations"));
+        return Ok(match conversations.len() {
+            1 => format!("a {kind} with 1 file of conversations"),
+            count => format!("a {kind} with {count} files of conversations"),
+        });
     }
     let is_of_root = |name: &String| is_day_in(root, name);
     if names.iter().any(is_of_root) && is_read(&[System::Slack]) {

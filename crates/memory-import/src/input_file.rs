@@ -1,23 +1,25 @@
 //! Detects the format of a file's content, and reads it.
 
-use std::fmt::Display;
-use std::io::{BufRead, ErrorKind};
+mod lines;
+mod list;
+mod table;
+
+use std::io::BufRead;
 
 use memory_contract::message::Provider;
 use memory_contract::proto::MessageInput;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::defaults::Defaults;
 use crate::export::is_record;
 use crate::foreign::{self, Documents};
 use crate::format::{Format, System};
-use crate::items::items;
 use crate::jsonl::Jsonl;
 use crate::openai::Chat;
 use crate::provider;
 use crate::record::{ImportRecord, Placed, Read};
-use crate::seen::{list_of, seen, unknown};
+use crate::seen::{opaque, seen, unknown};
+use lines::{Lines, Numbered, check_text, first_line, lines, parse, rest, skip_blank};
 
 /// Why the content of other products is not stored as new.
 pub(crate) const AGAIN: &str =
@@ -41,9 +43,6 @@ pub(crate) struct InputFile<'a> {
     pub(crate) again: bool,
 }
 
-/// Lines with their numbers, empty ones left out.
-type Lines<'a> = dyn Iterator<Item = (usize, Result<String, String>)> + 'a;
-
 impl InputFile<'_> {
     /// Reads the content record by record, and returns what it is, in words.
     ///
@@ -55,98 +54,20 @@ impl InputFile<'_> {
         mut input: impl BufRead,
         each: &mut dyn FnMut(Read) -> bool,
     ) -> Result<String, String> {
+        check_text(&mut input)?;
         let (blank, first) = skip_blank(&mut input)?.ok_or("the file is empty")?;
         let line = 1 + blank;
         match first {
-            b'[' if self.format != Format::Jsonl => self.list(input, line, each),
-            b'[' | b'{' => self.objects(input, line, each),
-            _ if self.is_table(&mut input) => self.table(input, line, each),
-            _ if self.format == Format::Jsonl => self.objects(input, line, each),
-            _ => Err(match self.format {
-                Format::Auto => unknown(TEXT),
-                _ => "it is not JSON".to_owned(),
-            }),
+            b'[' if self.format != Format::Jsonl => return self.list(input, line, each),
+            b'[' | b'{' => return self.objects(input, line, each),
+            _ => {}
         }
-    }
-
-    /// A JSON list, alone or one a line.
-    fn list(
-        &self,
-        mut input: impl BufRead,
-        line: usize,
-        each: &mut dyn FnMut(Read) -> bool,
-    ) -> Result<String, String> {
-        let mut first = None;
-        let mut count = 0;
-        let mut documents = None;
-        let mut kept: Vec<Box<RawValue>> = Vec::new();
-        loop {
-            let mut wants_more = true;
-            let mut read = |item: Box<RawValue>| {
-                let place = format!("[{count}]");
-                count += 1;
-                let json = match (count, &documents) {
-                    (1, _) | (_, Some(_)) => parse(item.get()),
-                    (_, None) => {
-                        kept.push(item);
-                        return true;
-                    }
-                };
-                if count == 1 {
-                    let system = match (self.format, &json) {
-                        (Format::System(system), _) => Some(system),
-                        (Format::Auto, Ok(json)) => foreign::detected(json),
-                        _ => None,
-                    };
-                    let system = system.filter(|system| foreign::reads_items(*system));
-                    documents = system.map(|system| self.documents_of(system));
-                    first = json.as_ref().ok().cloned();
-                }
-                match (&mut documents, json) {
-                    (None, _) => {
-                        kept.push(item);
-                        true
-                    }
-                    (Some(Err(_)), _) => false,
-                    (Some(Ok(documents)), Ok(json)) => documents.read(json, &place, None, each),
-                    (Some(Ok(_)), Err(problem)) => each(Placed {
-                        place,
-                        value: Err(problem),
-                    }),
-                }
-            };
-            items(&mut input, &mut |item| {
-                wants_more = read(item);
-                wants_more
-            })?;
-            // Lists that are kept have their lines read below.
-            if !wants_more || !kept.is_empty() {
-                break;
-            }
-            match skip_blank(&mut input)? {
-                Some((_, b'[')) => {}
-                None => break,
-                Some(_) => {
-                    each(Placed {
-                        place: String::new(),
-                        value: Err("something follows the list".to_owned()),
-                    });
-                    break;
-                }
-            }
+        match (self.separator(&mut input), self.format) {
+            (Some(separator), _) => self.table(input, separator, line, each),
+            (None, Format::Jsonl) => self.objects(input, line, each),
+            (None, Format::Auto) => Err(unknown(TEXT)),
+            (None, _) => Err("it is not JSON".to_owned()),
         }
-        if let Some(documents) = documents {
-            return documents.map(|_| list_of(count, first.as_ref()));
-        }
-        let written: Vec<&str> = kept.iter().map(|item| item.get()).collect();
-        let text = format!("[{}]", written.join(","));
-        let document = parse(&text)?;
-        let what = list_of(count, first.as_ref());
-        if count == 0 {
-            return Ok(what);
-        }
-        self.lines_of(&document, &mut lines(&text, line, input), each)?;
-        Ok(what)
     }
 
     /// A JSON object, alone or one a line.
@@ -157,24 +78,32 @@ impl InputFile<'_> {
         each: &mut dyn FnMut(Read) -> bool,
     ) -> Result<String, String> {
         // The first line shows whether each line is a separate document.
-        let mut text = String::new();
-        let read = input.read_line(&mut text);
-        read.map_err(|error| error.to_string())?;
+        let (mut read, mut text) = first_line(&mut input, line)?;
+        let line = line + read.len();
+        let first_problem = read.iter().find(|(_, line)| line.is_err());
+        let first_problem = first_problem.map(|(number, _)| *number);
+        if text.is_empty() {
+            unreadable(read, each);
+            return Ok("a text that is not UTF-8".to_owned());
+        }
         let (document, by_line) = match serde_json::from_str::<Value>(&text) {
             Ok(document) => (document, true),
             Err(_) if self.format == Format::Jsonl => {
-                self.jsonl(&mut lines(&text, line, input), each);
+                read.push((line, Ok(text)));
+                self.jsonl(&mut lines(read, line + 1, input), each);
                 return Ok("JSON Lines".to_owned());
             }
             Err(_) => {
-                let read = input.read_to_string(&mut text);
-                read.map_err(|error| error.to_string())?;
+                if let Some(number) = first_problem {
+                    return Err(format!("line {number} is not UTF-8"));
+                }
+                text.push_str(&rest(&mut input, line)?);
                 (parse(&text)?, false)
             }
         };
         let what = seen(&document);
-        let mut rest = lines(&text, line, input);
-        self.lines_of(&document, &mut rest, each)?;
+        read.push((line, Ok(text)));
+        self.lines_of(&document, &mut lines(read, line + 1, input), each)?;
         Ok(match by_line {
             true => format!("JSON Lines that begin with {what}"),
             false => what,
@@ -213,63 +142,6 @@ impl InputFile<'_> {
             true => Err(AGAIN.to_owned()),
             false => Ok(Documents::new(system, self.defaults, name)),
         }
-    }
-
-    /// Whether it is a table of n8n's chat memory: the first line names its columns.
-    fn is_table(&self, input: &mut impl BufRead) -> bool {
-        let Ok(begin) = input.fill_buf() else {
-            return false;
-        };
-        let header = begin
-            .split(|byte| *byte == b'\n')
-            .next()
-            .unwrap_or_default();
-        let header = String::from_utf8_lossy(header);
-        let columns: Vec<&str> = header
-            .split(',')
-            .map(|name| name.trim().trim_matches('"'))
-            .collect();
-        matches!(self.format, Format::Auto | Format::System(System::N8n))
-            && ["session_id", "message"]
-                .iter()
-                .all(|name| columns.contains(name))
-    }
-
-    /// A table as comma-separated values, whose first line names the columns.
-    fn table(
-        &self,
-        input: impl BufRead,
-        line: usize,
-        each: &mut dyn FnMut(Read) -> bool,
-    ) -> Result<String, String> {
-        let mut documents = self.documents_of(System::N8n)?;
-        let mut rows = csv::Reader::from_reader(input);
-        let columns = rows.headers().map_err(|error| error.to_string())?.clone();
-        for row in rows.records() {
-            let place = |position: Option<&csv::Position>| {
-                let below = position.map_or(0, |position| position.line() - 1);
-                format!("line {}", line as u64 + below)
-            };
-            let more = match row {
-                Ok(row) => {
-                    let cells = columns.iter().zip(&row);
-                    let cells = cells.map(|(name, cell)| (name.trim().to_owned(), cell.into()));
-                    let json = Value::Object(cells.collect::<Map<String, Value>>());
-                    documents.read(json, &place(row.position()), None, each)
-                }
-                Err(error) => each(Placed {
-                    place: place(error.position()),
-                    value: Err(match error.is_io_error() {
-                        true => broken_off(&error),
-                        false => "it does not have the columns of the first line".to_owned(),
-                    }),
-                }),
-            };
-            if !more {
-                break;
-            }
-        }
-        Ok("a table with the columns session_id and message".to_owned())
     }
 
     fn jsonl(&self, lines: &mut Lines<'_>, each: &mut dyn FnMut(Read) -> bool) {
@@ -399,7 +271,17 @@ impl InputFile<'_> {
             }
         }
         let messages = provider::messages(provider, json, self.again)?;
-        Ok(messages.into_iter().map(Ok).collect())
+        let refusal = match self.format {
+            Format::Auto => {
+                let kinds = provider::only_opaque(&messages);
+                kinds.map(|kinds| opaque(&seen(document), &kinds))
+            }
+            _ => None,
+        };
+        match refusal {
+            Some(refusal) => Err(refusal),
+            None => Ok(messages.into_iter().map(Ok).collect()),
+        }
     }
 }
 
@@ -417,66 +299,21 @@ fn detected(document: &Value) -> Option<Format> {
     provider.or(is_simple.then_some(Format::Jsonl))
 }
 
-/// Passes over white space and a byte order mark. Returns how many lines it has, and the byte
-/// that follows; `None` at the end of the file.
-fn skip_blank(input: &mut impl BufRead) -> Result<Option<(usize, u8)>, String> {
-    let mut lines = 0;
-    loop {
-        let begin = input.fill_buf().map_err(|error| error.to_string())?;
-        if begin.is_empty() {
-            return Ok(None);
-        }
-        let is_blank = |byte: &u8| byte.is_ascii_whitespace() || b"\xef\xbb\xbf".contains(byte);
-        let blank = begin.iter().position(|byte| !is_blank(byte));
-        let count = blank.unwrap_or(begin.len());
-        lines += begin[..count].iter().filter(|byte| **byte == b'\n').count();
-        let first = blank.map(|position| begin[position]);
-        input.consume(count);
-        if let Some(first) = first {
-            return Ok(Some((lines, first)));
+/// Names the problems of lines.
+fn unreadable(read: Vec<Numbered>, each: &mut dyn FnMut(Read) -> bool) {
+    for (number, line) in read {
+        let problem = line.err().map(|problem| Placed {
+            place: format!("line {number}"),
+            value: Err(problem),
+        });
+        if problem.is_some_and(|problem| !each(problem)) {
+            break;
         }
     }
 }
 
 /// A message, or its problem.
 type ReadMessage = Result<MessageInput, String>;
-
-/// Why the rest of a file is missing.
-fn broken_off(error: &impl Display) -> String {
-    format!("the file cannot be read further: {error}")
-}
-
-fn parse(line: &str) -> Result<Value, String> {
-    serde_json::from_str(line).map_err(|error| format!("it is not valid JSON: {error}"))
-}
-
-/// The first line, which has been read, and the rest, numbered.
-fn lines<'a>(
-    first: &str,
-    first_number: usize,
-    rest: impl BufRead + 'a,
-) -> impl Iterator<Item = (usize, Result<String, String>)> + 'a {
-    // A stream that breaks off gives its error at every further read. A line that is not UTF-8
-    // is followed by others.
-    let mut has_ended = false;
-    let rest = rest.lines().map_while(move |line| {
-        if has_ended {
-            return None;
-        }
-        Some(line.map_err(|error| {
-            has_ended = error.kind() != ErrorKind::InvalidData;
-            match has_ended {
-                true => broken_off(&error),
-                false => error.to_string(),
-            }
-        }))
-    });
-    std::iter::once(Ok(first.to_owned()))
-        .chain(rest)
-        .enumerate()
-        .map(move |(index, line)| (index + first_number, line))
-        .filter(|(_, line)| line.as_ref().map_or(true, |line| !line.trim().is_empty()))
-}
 
 #[cfg(test)]
 mod tests;

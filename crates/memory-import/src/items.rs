@@ -1,10 +1,12 @@
 //! Reads the entries of a JSON list one after the other.
 
 use std::fmt;
-use std::io::Read;
+use std::io::{self, Read};
 
 use serde::de::{DeserializeSeed as _, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+
+use crate::seen::broken_off;
 
 /// Reads a JSON list, and gives each entry as it is written to `each`, which returns whether
 /// it wants more. What follows the list is not read.
@@ -22,6 +24,7 @@ pub(crate) fn items(
         has_enough: &mut has_enough,
     };
     match list.deserialize(&mut deserializer) {
+        Err(error) if !has_enough && error.is_io() => Err(broken_off(&io::Error::from(error))),
         Err(error) if !has_enough => Err(format!("it is not valid JSON: {error}")),
         _ => Ok(()),
     }

@@ -4,7 +4,7 @@ use memory_contract::proto::MessageInput;
 use serde_json::Value;
 
 use crate::defaults::Defaults;
-use crate::export::{is_record, record_from};
+use crate::export::{names_kind, record_from};
 use crate::openai::Chat;
 use crate::record::ImportRecord;
 
@@ -33,7 +33,7 @@ impl<'a> Jsonl<'a> {
     /// # Errors
     /// The line has a problem, which the error names.
     pub(crate) fn line(&mut self, json: &Value) -> Result<ImportRecord, String> {
-        match is_record(json) {
+        match names_kind(json) {
             true => record_from(json).map(|kind| ImportRecord::Exported(Box::new(kind))),
             false => self.simple(json),
         }

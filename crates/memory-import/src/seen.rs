@@ -1,12 +1,14 @@
 //! Describes what a file holds, for errors.
 
+use std::io::{self, ErrorKind};
+
 use serde_json::Value;
 
 use crate::format::Format;
 
-/// Keys that are named; others are counted.
+/// Keys and kinds that are named; others are counted.
 const KEYS: usize = 8;
-/// Characters of a key that is named. A longer one may be content.
+/// Characters of a name that is shown. A longer one may be content.
 const KEY_CHARS: usize = 24;
 
 /// Why content of an unknown format is refused; `what` is what was seen.
@@ -15,6 +17,30 @@ pub(crate) fn unknown(what: &str) -> String {
     format!(
         "its format is not known: it is {what}. Known formats are {}; choose one with --from",
         names.join(", ")
+    )
+}
+
+/// Why the rest of a file is missing.
+pub(crate) fn broken_off(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::UnexpectedEof => "the compressed file is cut off here".to_owned(),
+        _ => format!("the file cannot be read further: {error}"),
+    }
+}
+
+/// Why a conversation is refused that has only parts of these kinds, which no search finds;
+/// `what` is what was seen.
+pub(crate) fn opaque(what: &str, kinds: &[&str]) -> String {
+    let (named, others) = plain(kinds.iter().copied());
+    let kinds = match (named.as_slice(), others) {
+        ([], _) => "of unknown kinds".to_owned(),
+        ([kind], 0) => format!("of the kind {kind}"),
+        (kinds, 0) => format!("of the kinds {}", kinds.join(", ")),
+        (kinds, others) => format!("of the kinds {} and {others} more", kinds.join(", ")),
+    };
+    format!(
+        "it has no text, call of a tool or file: it is {what}, with nothing but parts {kinds}. \
+         With --from they are stored as they are"
     )
 }
 
@@ -60,27 +86,34 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// The keys of an object, as far as they are plain names: others may be content or secrets.
+/// The keys of an object, in words.
 fn keys(object: &Value) -> String {
     let fields = object.as_object().into_iter();
-    let mut keys: Vec<&String> = fields.flat_map(|fields| fields.keys()).collect();
-    keys.sort();
-    let is_plain = |key: &str| {
-        key.len() <= KEY_CHARS && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    let named: Vec<&str> = keys
-        .iter()
-        .map(|key| key.as_str())
-        .filter(|key| is_plain(key))
-        .take(KEYS)
+    let mut keys: Vec<&str> = fields
+        .flat_map(|fields| fields.keys().map(String::as_str))
         .collect();
-    match (named.len(), keys.len() - named.len()) {
-        (0, 0) => " without keys".to_owned(),
-        (0, others) => format!(" with {others} keys"),
-        (1, 0) => format!(" with the key {}", named[0]),
-        (_, 0) => format!(" with the keys {}", named.join(", ")),
-        (_, others) => format!(" with the keys {} and {others} more", named.join(", ")),
+    keys.sort_unstable();
+    let (named, others) = plain(keys.into_iter());
+    match (named.as_slice(), others) {
+        ([], 0) => " without keys".to_owned(),
+        ([], 1) => " with 1 key".to_owned(),
+        ([], others) => format!(" with {others} keys"),
+        ([key], 0) => format!(" with the key {key}"),
+        (keys, 0) => format!(" with the keys {}", keys.join(", ")),
+        (keys, others) => format!(" with the keys {} and {others} more", keys.join(", ")),
     }
+}
+
+/// The names that are shown, because they are plain, and the number of others, which may be
+/// content or secrets.
+fn plain<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> (Vec<&'a str>, usize) {
+    let count = names.len();
+    let is_plain = |name: &&str| {
+        name.len() <= KEY_CHARS && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let named: Vec<&str> = names.filter(is_plain).take(KEYS).collect();
+    let others = count - named.len();
+    (named, others)
 }
 
 #[cfg(test)]
@@ -106,6 +139,7 @@ mod tests {
             json!({"sk-live-51Habc": 1, "my password is tea": 2, "name": 3}),
             "a JSON object with the keys name and 2 more",
         );
+        check(json!({"my password is tea": 2}), "a JSON object with 1 key");
     }
 
     #[test]

@@ -124,6 +124,21 @@ async fn j28_an_export_of_chatgpt_reads_as_it_was_shown_and_keeps_its_branches()
 }
 
 #[apply(trial)]
+async fn a_dry_run_says_what_is_to_be_stored_and_that_nothing_was() {
+    let path = export("claude.json");
+    let nowhere = free_addr();
+    let preview = recollect(&["import", &path, "--dry-run", "--addr", &nowhere], &[]).ok();
+    let shown = &preview.stdout;
+    assert!(shown.contains("To store"), "{shown}");
+    assert!(
+        !shown.contains("Stored") && !shown.contains("Known"),
+        "{shown}"
+    );
+    let last = "Nothing was stored; leave out --dry-run to import.";
+    assert_eq!(shown.lines().last(), Some(last), "{shown}");
+}
+
+#[apply(trial)]
 async fn j28_an_export_of_claude_reads_as_it_was_shown() {
     let client = plain().await;
     let (app, path) = (app(), export("claude.json"));
@@ -294,6 +309,14 @@ async fn files_of_unknown_formats_and_without_content_are_refused_in_words() {
             "its format is not known: it is a JSON list of 2 objects with the keys actor, type.",
         ),
         ("Dear diary", "its format is not known: it is a text"),
+        (
+            r#"{"input": [{"type": "mcp_diary", "text": "I like tea"}]}"#,
+            "its format is not known: it is a JSON object with the key input.",
+        ),
+        (
+            r#"{"input": [{"type": "web_search_call", "id": "a", "status": "completed"}]}"#,
+            "it has no text, call of a tool or file: it is a JSON object with the key input",
+        ),
         (
             "[]",
             "there is nothing to import: it is a JSON list without entries",

@@ -7,10 +7,23 @@ use prost_types::Timestamp;
 use serde_json::Value;
 
 use super::fields::Fields;
+use super::parts::list;
 use super::reader::{Owner, Reader, derived_id, memory_of};
 
 /// Fields that mem0 computes.
 const COMPUTED: [&str; 4] = ["hash", "score", "text_lemmatized", "embedding"];
+
+/// Whether a document is a memory, or a page of them.
+pub(super) fn is_memory(json: &Value) -> bool {
+    let is_one = |json: &Value| {
+        let has_owner = ["user_id", "hash", "id"]
+            .iter()
+            .any(|name| json.get(*name).is_some());
+        json["memory"].is_string() && has_owner
+    };
+    let begins = |name: &str| list(json, name).first().is_some_and(is_one);
+    is_one(json) || begins("results") || begins("memories")
+}
 
 pub(super) fn read(reader: &mut Reader<'_>, json: Value) {
     let mut fields = match json {

@@ -32,32 +32,41 @@ pub(crate) use slack::Workspace;
 /// The system that a document is of: of a whole file, of one of its lines, or of an entry of
 /// a list. Those of Zep and Redis's server have to be named.
 pub(crate) fn detected(document: &Value) -> Option<System> {
-    let first = match document {
-        Value::Array(items) => items.first()?,
-        document => document,
+    let items = match document {
+        Value::Array(items) => items.as_slice(),
+        document => std::slice::from_ref(document),
     };
-    let in_list = |name: &str| parts::list(first, name).first();
-    let is_conversation =
-        |test: fn(&Value) -> bool| test(first) || in_list("conversations").is_some_and(test);
+    let first = items.first()?;
+    // A broken or empty conversation may come first.
+    let has_conversation = |test: fn(&Value) -> bool| {
+        let mut all = items.iter();
+        all.any(|item| test(item) || parts::list(item, "conversations").iter().any(test))
+    };
     let is_langchain = langchain::is_message(first)
-        || in_list("messages").is_some_and(langchain::is_message)
+        || parts::list(first, "messages").first().is_some_and(langchain::is_message)
         // A list of conversations, or one a line.
         || first.get(0).is_some_and(langchain::is_message);
     [
-        (is_conversation(chatgpt::is_conversation), System::Chatgpt),
-        (is_conversation(claude::is_conversation), System::Claude),
+        (has_conversation(chatgpt::is_conversation), System::Chatgpt),
+        (has_conversation(claude::is_conversation), System::Claude),
         (slack::is_message(first), System::Slack),
         (n8n::is_row(first), System::N8n),
         (openmemory::is_backup(first), System::Openmemory),
         (is_langchain, System::Langchain),
+        (mem0::is_memory(first), System::Mem0),
     ]
     .into_iter()
     .find_map(|(is_it, system)| is_it.then_some(system))
 }
 
-/// Whether the entries of a list of a system are read one by one. Others are read together.
-pub(crate) fn reads_items(system: System) -> bool {
-    matches!(system, System::Chatgpt | System::Claude | System::N8n)
+/// Whether the entries of a list of a system, of which this is the first one, are read one by
+/// one. Others are read together.
+pub(crate) fn reads_items(system: System, first: &Value) -> bool {
+    match system {
+        System::Chatgpt | System::Claude | System::N8n => true,
+        System::Langchain => first["messages"].is_array(),
+        _ => false,
+    }
 }
 
 /// Reads the documents of one file, or of one export, in order.

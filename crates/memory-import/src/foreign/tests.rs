@@ -50,6 +50,52 @@ fn pages_lists_and_single_memories_of_mem0_are_read() {
 }
 
 #[test]
+fn memories_of_mem0_are_recognized() {
+    let memory = json!({"id": "1", "memory": "Likes tea", "user_id": "ada"});
+    for document in [
+        memory.clone(),
+        json!([memory]),
+        json!({"results": [memory], "relations": []}),
+        json!({"memories": [{"memory": "Likes tea", "hash": "x"}]}),
+    ] {
+        assert_eq!(detected(&document), Some(System::Mem0), "{document}");
+    }
+    for other in [
+        json!({"memory": "Likes tea"}),
+        json!({"memory": {"id": "1"}, "id": "1"}),
+        json!({"results": []}),
+        json!({"results": [{"id": "1"}]}),
+    ] {
+        assert_eq!(detected(&other), None, "{other}");
+    }
+}
+
+#[test]
+fn an_export_of_chatgpt_may_begin_with_an_empty_or_broken_conversation() {
+    let node = json!({"n": {"id": "n", "parent": null, "children": [], "message":
+        {"id": "n", "author": {"role": "user"}, "content":
+            {"content_type": "text", "parts": ["Hi"]}}}});
+    let real = json!({"title": "y", "conversation_id": "c2", "mapping": node});
+    for (first, becomes) in [
+        (
+            json!({"title": "x", "conversation_id": "c1", "mapping": {}, "current_node": null}),
+            "1 conversations without messages",
+        ),
+        (
+            json!({"title": "x", "conversation_id": "c1", "mapping": null}),
+            "1 conversations without messages",
+        ),
+        (json!({"title": "x"}), "! [0]: `mapping` is missing"),
+    ] {
+        let document = json!([first, real]);
+        assert_eq!(detected(&document), Some(System::Chatgpt), "{document}");
+        let found = records(System::Chatgpt, document);
+        assert_eq!(found, [becomes, "thread /c2", "message n"]);
+    }
+    assert_eq!(detected(&json!({"mapping": {}, "title": "x"})), None);
+}
+
+#[test]
 fn a_thread_or_a_fact_of_zep_by_itself_is_read() {
     let thread = json!({"thread_id": "t", "user_id": "ada", "messages": {"items": [
         {"uuid": "m", "role": "user", "content": "Hi."}]}});

@@ -22,7 +22,23 @@ fn formats_of_providers_are_detected() {
             r#"[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]"#,
             Provider::OpenaiChat,
         ),
-        (r#"{"choices": []}"#, Provider::OpenaiChat),
+        (
+            r#"{"choices": [{"message": {"role": "assistant", "content": "x"}}]}"#,
+            Provider::OpenaiChat,
+        ),
+        (
+            r#"{"model": "gpt-5", "input": "My dog is Pixel"}"#,
+            Provider::OpenaiResponses,
+        ),
+        (
+            r#"{"instructions": "Be kind.", "input": "My dog is Pixel"}"#,
+            Provider::OpenaiResponses,
+        ),
+        (
+            r#"{"type": "message", "role": "assistant", "content": [
+                {"type": "text", "text": "x"}, {"type": "tool_use", "id": "a", "name": "n"}]}"#,
+            Provider::AnthropicMessages,
+        ),
         (
             r#"{"input": [{"role": "user", "content": "x"}]}"#,
             Provider::OpenaiResponses,
@@ -46,8 +62,22 @@ fn formats_of_providers_are_detected() {
                 {"type": "function_call", "call_id": "a", "name": "n", "arguments": ""}]"#,
             Provider::OpenaiResponses,
         ),
-        (r#"{"contents": []}"#, Provider::Gemini),
-        (r#"{"candidates": []}"#, Provider::Gemini),
+        (
+            r#"{"contents": [{"parts": [{"text": "x"}]}]}"#,
+            Provider::Gemini,
+        ),
+        (
+            r#"{"candidates": [{"content": {"role": "model", "parts": [{"text": "x"}]}}]}"#,
+            Provider::Gemini,
+        ),
+        (
+            r#"{"candidates": [{"finishReason": "SAFETY"}]}"#,
+            Provider::Gemini,
+        ),
+        (
+            r#"[{"role": "model", "parts": [{"functionCall": {"name": "f"}}]}]"#,
+            Provider::Gemini,
+        ),
         (
             r#"[{"role": "user", "parts": [{"text": "x"}]}]"#,
             Provider::Gemini,
@@ -70,6 +100,19 @@ fn formats_of_providers_are_detected() {
         r#"[{"type": "text", "text": "x"}]"#,
         r#"[{"type": "PushEvent", "actor": "x"}, {"type": "IssueEvent"}]"#,
         r#"[{"type": "page", "title": "My diary", "content": "I like tea"}]"#,
+        r#"[{"type": "phone_call", "caller": "Ada", "text": "I like tea"},
+            {"type": "video_call", "caller": "Bob"}]"#,
+        r#"{"input": [{"type": "mcp_diary", "text": "I like tea"}]}"#,
+        r#"[{"type": "function_call", "caller": "Ada"}]"#,
+        r#"[{"parts": [{"sku": 1}], "name": "engine"}]"#,
+        r#"{"contents": [{"parts": [{"weird": 1}]}]}"#,
+        r#"{"contents": []}"#,
+        r#"{"candidates": [{"name": "Ada"}]}"#,
+        r#"{"choices": [{"name": "tea"}]}"#,
+        r#"{"input": "x", "output": "y", "model": "m"}"#,
+        r#"{"input": "x"}"#,
+        r#"{"type": "message", "role": "assistant", "content": [
+            {"type": "output_text", "text": "x"}]}"#,
         // One foreign entry among messages.
         r#"[{"role": "user", "content": "x"}, {"type": "human", "data": {}}]"#,
     ] {

@@ -26,11 +26,16 @@ const KEPT: [&str; 5] = [
 const HIDDEN: &str = "hidden messages (system prompts, custom instructions, tools' notes)";
 const THOUGHTS: &str = "thoughts of the model";
 
-/// Whether a document is a conversation of an export.
+/// Whether a document is a conversation of an export. One without messages may have no nodes.
 pub(super) fn is_conversation(json: &Value) -> bool {
-    let mapping = json.get("mapping").and_then(Value::as_object);
-    let mut nodes = mapping.into_iter().flat_map(Map::values);
-    nodes.any(|node| node.get("parent").is_some() || node.get("children").is_some())
+    let is_node = |node: &Value| node.get("parent").is_some() || node.get("children").is_some();
+    match json.get("mapping") {
+        Some(Value::Object(nodes)) if !nodes.is_empty() => nodes.values().any(is_node),
+        Some(Value::Object(_) | Value::Null) => {
+            json.get("current_node").is_some() || json.get("conversation_id").is_some()
+        }
+        _ => false,
+    }
 }
 
 pub(super) fn read(reader: &mut Reader<'_>, at: &str, json: Value) {
@@ -43,6 +48,7 @@ fn conversation(reader: &mut Reader<'_>, at: &str, mut json: Value) -> Result<()
     let fields = json.as_object_mut().ok_or("it has to be an object")?;
     let mapping = match fields.remove("mapping") {
         Some(Value::Object(mapping)) => mapping,
+        Some(Value::Null) => Map::new(),
         _ => return Err("`mapping` is missing".to_owned()),
     };
     let id = string(&json, &["conversation_id", "id"]);

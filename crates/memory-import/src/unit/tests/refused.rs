@@ -31,6 +31,23 @@ fn unknown_content_is_refused_in_words_that_say_what_it_is() {
         ),
         (r#"{"color": "blue"}"#, "a JSON object with the key color."),
         (
+            r#"[{"type": "phone_call", "caller": "Ada", "text": "I like tea"},
+                {"type": "video_call", "caller": "Bob"}]"#,
+            "a JSON list of 2 objects with the keys caller, text, type.",
+        ),
+        (
+            r#"[{"parts": [{"sku": 1}], "name": "engine"}]"#,
+            "a JSON list of 1 object with the keys name, parts.",
+        ),
+        (
+            r#"{"input": [{"type": "mcp_diary", "text": "I like tea"}]}"#,
+            "a JSON object with the key input.",
+        ),
+        (
+            r#"{"type": "user", "message": {"role": "user", "content": "fix"}}"#,
+            "a JSON object with the keys message, type.",
+        ),
+        (
             "{\n\"color\": \"blue\"}",
             "a JSON object with the key color.",
         ),
@@ -101,6 +118,17 @@ fn folders_and_archives_without_an_export_are_refused() {
     assert!(
         refusal.starts_with("the zip archive cannot be read"),
         "{refusal}"
+    );
+}
+
+#[test]
+fn an_archive_with_one_file_of_empty_conversations_is_named_in_the_singular() {
+    let dir = tempfile::tempdir().unwrap();
+    let empty = r#"[{"uuid": "1", "name": "", "chat_messages": []}]"#;
+    fs::write(dir.path().join("conversations.json"), empty).unwrap();
+    assert_eq!(
+        read(dir.path()).refusal.unwrap(),
+        "there is nothing to import: it is a folder with 1 file of conversations"
     );
 }
 

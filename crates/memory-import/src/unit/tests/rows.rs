@@ -216,18 +216,35 @@ fn rows_of_n8n_are_read_as_lines_list_and_table() {
 }
 
 #[test]
+fn tables_of_n8n_may_have_other_separators_and_capitals() {
+    let message = "\"{\"\"type\"\":\"\"human\"\",\"\"content\"\":\"\"Hi, you\"\"}\"";
+    for table in [
+        format!("Session_Id,Message\ns,{message}\n"),
+        format!("id;session_id;message\n1;s;{message}\n"),
+        format!("\"SESSION_ID\"\t\"MESSAGE\"\ns\t{message}\n"),
+    ] {
+        let (_dir, path) = file("rows.csv", &table);
+        let found = read(&path);
+        assert_eq!(found.said(), ["s USER : Hi, you"], "{table}: {found:?}");
+        assert_eq!(found.problems, [""; 0]);
+    }
+}
+
+#[test]
 fn broken_rows_of_n8n_are_named() {
     let good = "{\"\"type\"\":\"\"human\"\",\"\"content\"\":\"\"Hi\"\"}";
     let table = format!("id,session_id,message\n1,s,\"{good}\"\n2,s,oops\n3,,\"{good}\"\n4,s\n");
+    let table = [table.as_bytes(), b"5,s,caf\xe9\n"].concat();
     let (_dir, path) = file("rows.csv", table);
     let found = read(&path);
     assert_eq!(found.said(), ["s USER : Hi"]);
     let problems = [
         "line 3: `message` is not valid JSON",
         "line 4: `session_id`",
-        "line 5: ",
+        "line 5: it does not have the columns of the first line",
+        "line 6: it is not UTF-8",
     ];
-    assert_eq!(found.problems.len(), 3, "{found:?}");
+    assert_eq!(found.problems.len(), 4, "{found:?}");
     for (problem, expected) in found.problems.iter().zip(problems) {
         assert!(problem.starts_with(expected), "{problem}");
     }

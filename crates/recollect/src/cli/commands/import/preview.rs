@@ -90,10 +90,10 @@ impl ExportSoFar {
                 summary.threads.insert(thread_key(&session_of(thread)));
             }
             Kind::Message(message) => {
-                summary.stored += 1;
                 // What else would keep it out, the server says.
                 let read = NewMessage::try_from(MessageInput::from(message.clone()));
                 read.map_err(|invalid| invalid.to_string())?;
+                summary.stored += 1;
             }
             Kind::NodeMessage(message) => {
                 besides.node_turns += u64::from(message.role() == Role::Assistant);
@@ -112,5 +112,30 @@ impl ExportSoFar {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memory_contract::proto::{Message, Part, part::Content};
+
+    use super::*;
+
+    #[test]
+    fn a_message_that_is_refused_does_not_count_as_one_to_store() {
+        let mut summary = Summary::default();
+        let mut seen = ExportSoFar::default();
+        let mut see = |parts| {
+            let message = Message {
+                role: Role::User.into(),
+                parts,
+                ..Default::default()
+            };
+            let result = seen.see(&Kind::Message(message), &mut summary);
+            (result.is_ok(), summary.stored)
+        };
+        let text = Part::from(Content::Text("Hi.".to_owned()));
+        assert_eq!(see(vec![text]), (true, 1));
+        assert_eq!(see(Vec::new()), (false, 1));
     }
 }

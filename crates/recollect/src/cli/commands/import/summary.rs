@@ -178,6 +178,7 @@ impl Summary {
             );
         }
         for (what, count) in &self.left_out {
+            let what = kind_of(what, *count);
             println!("{}: not carried over: {count} {what}.", self.file);
         }
         if missing_sources > 0 {
@@ -210,27 +211,34 @@ impl Summary {
     }
 }
 
-/// Prints the summaries for people.
+/// Prints the summaries for people; all of them are of dry runs, or none.
 pub(super) fn print(summaries: &[Summary]) -> Result<(), Failure> {
-    let mut table = Table::new(&[
-        "File",
-        "Threads>",
-        "Stored>",
-        "Known already>",
-        "Refused>",
-        "Took>",
-    ]);
+    let is_dry = summaries.iter().any(|summary| summary.dry_run);
+    // A dry run asks no server what is known already.
+    let headings: &[&str] = match is_dry {
+        true => &["File", "Threads>", "To store>", "Refused>", "Took>"],
+        false => &[
+            "File",
+            "Threads>",
+            "Stored>",
+            "Known already>",
+            "Refused>",
+            "Took>",
+        ],
+    };
+    let mut table = Table::new(headings);
     for summary in summaries.iter().filter(|summary| !summary.is_unread()) {
-        table.row([
+        let known = (!is_dry).then(|| summary.known.to_string());
+        let begin = [
             summary.file.clone(),
             summary.threads.len().to_string(),
             summary.stored.to_string(),
-            summary.known.to_string(),
-            summary.problems.to_string(),
-            duration(summary.took),
-        ]);
+        ];
+        let end = [summary.problems.to_string(), duration(summary.took)];
+        table.row(begin.into_iter().chain(known).chain(end));
     }
-    if !table.is_empty() {
+    let has_rows = !table.is_empty();
+    if has_rows {
         table.print()?;
     }
     summaries.iter().for_each(Summary::print_besides);
@@ -249,10 +257,60 @@ pub(super) fn print(summaries: &[Summary]) -> Result<(), Failure> {
             );
         }
     }
+    if is_dry && has_rows {
+        println!("Nothing was stored; leave out --dry-run to import.");
+    }
     Ok(())
+}
+
+/// A kind of things as it is named for so many of them: kinds are written in the plural, and
+/// their first plural word is the name of the thing.
+fn kind_of(what: &str, count: u64) -> String {
+    let mut words = what.split(' ');
+    let is_plural = |word: &&str| word.ends_with('s') || *word == "metadata";
+    let Some(noun) = words.find(is_plural).filter(|_| count == 1) else {
+        return what.to_owned();
+    };
+    let one = match noun.strip_suffix("ies") {
+        Some(stem) => format!("{stem}y"),
+        None => noun.trim_end_matches('s').to_owned(),
+    };
+    what.replacen(noun, &one, 1)
 }
 
 /// Messages, counted.
 pub(super) fn messages_of(number: u64) -> String {
     count(number, "message")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thing_that_is_left_out_is_named_in_the_singular() {
+        for (many, one) in [
+            (
+                "conversations without messages",
+                "conversation without messages",
+            ),
+            ("deleted memories", "deleted memory"),
+            (
+                "hidden messages (system prompts)",
+                "hidden message (system prompts)",
+            ),
+            ("ends of tools' results", "end of tools' results"),
+            (
+                "extraction strategies (set the policy of the app)",
+                "extraction strategy (set the policy of the app)",
+            ),
+            (
+                "metadata above 16 KiB or 5 levels",
+                "metadata above 16 KiB or 5 levels",
+            ),
+        ] {
+            assert_eq!(kind_of(many, 1), one);
+            assert_eq!(kind_of(many, 2), many);
+        }
+    }
 }
