@@ -1,5 +1,7 @@
 //! Searches messages and ranks them.
 
+use std::time::Instant;
+
 use memory_contract::MessageId;
 use memory_index::Selection;
 use memory_store::{Caller, Scope};
@@ -8,6 +10,7 @@ use memory_text::{in_first_person, lexical_query};
 use super::index_query::IndexQuery;
 use super::search::IndexAnswer;
 use super::searcher::{Searcher, TEXT_MATCHES};
+use super::stages::Stage;
 use crate::error::RecallError;
 use crate::query::{Degradation, Method, RecallQuery};
 use crate::rank::{self, Ranked, Relevance};
@@ -36,6 +39,7 @@ impl Searcher {
         query: &RecallQuery,
         limit: usize,
     ) -> Result<Ranking, RecallError> {
+        let started = Instant::now();
         let scope = &query.scope;
         let mut ranking = Ranking::default();
         let names = self.names.within(&caller.tenant, scope).await;
@@ -63,12 +67,14 @@ impl Searcher {
             let pending = self.pending_messages(caller, scope, &index_query);
             self.search_index(caller, &index_query, pending).await?
         };
+        Stage::Search.ended(started);
         ranking.degradations = degradations;
         ranking.pending = waiting;
         ranking.method = Some(searched_by);
         ranking.is_full = is_full;
         let index_answers = candidates.is_ok();
         let shortfall = self.shortfall(&candidates, lag);
+        let started = Instant::now();
         let traits = rank::QueryTraits::new(&query.query, &names, words.as_ref());
         ranking.ranked = rank::rank(
             candidates.unwrap_or_default(),
@@ -78,6 +84,7 @@ impl Searcher {
         );
         ranking.relevance = Relevance::new(meaning, words, &traits);
         rank::rate(&mut ranking.ranked, &ranking.relevance, is_cut);
+        Stage::Rank.ended(started);
         if let Some(shortfall) = shortfall {
             ranking.degradations.push(shortfall.degradation);
             if shortfall.is_in_store {

@@ -13,10 +13,15 @@ mod search;
 mod searcher;
 mod select;
 mod service;
+mod stages;
 mod waiting;
 mod word_weights;
 
 pub use embeddings::Prefetch;
 pub use messages::Ranking;
-pub(crate) use search::describe_metrics;
 pub use service::Recall;
+
+pub(crate) fn describe_metrics() {
+    search::describe_metrics();
+    stages::describe_metrics();
+}

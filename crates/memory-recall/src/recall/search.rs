@@ -63,7 +63,7 @@ pub(super) struct Shortfall {
     pub(super) is_in_store: bool,
 }
 
-pub(crate) fn describe_metrics() {
+pub(super) fn describe_metrics() {
     metrics::describe_histogram!(
         "recollect_index_search_seconds",
         metrics::Unit::Seconds,

@@ -1,7 +1,7 @@
 //! Reads ranked candidates from the store and drops candidates that may not be returned.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use memory_contract::{MessageId, limits, message::Message};
 use memory_index::most_passages;
@@ -10,6 +10,7 @@ use memory_text::{lexical_document, meaning};
 
 use super::messages::Ranking;
 use super::searcher::Searcher;
+use super::stages::Stage;
 use crate::error::RecallError;
 use crate::merge::{Content, Match};
 use crate::query::{Omission, OmissionReason, RecallQuery};
@@ -50,6 +51,7 @@ impl Searcher {
         if rest.is_empty() {
             return Ok(selected);
         }
+        let started = Instant::now();
         let mut seen: HashSet<MessageId> = window.iter().map(|message| message.id).collect();
         let mut said: HashSet<Content> = window.iter().map(Content::new).collect();
         rest.retain(|one| seen.insert(one.id));
@@ -123,6 +125,7 @@ impl Searcher {
             }
             selected.explain(rest, &explained, query);
         }
+        Stage::Read.ended(started);
         Ok(selected)
     }
 
