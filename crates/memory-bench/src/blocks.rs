@@ -10,6 +10,9 @@ use tokio::task::JoinSet;
 
 use crate::{
     Failure,
+    meter::{Meter, Used},
+    processor::{ProcessorFigures, ProcessorTime},
+    stages::{StageFigures, StageTimes, stage_figures},
     stats::{Latencies, Spread, rounded},
 };
 
@@ -27,19 +30,35 @@ pub struct Block {
     /// The latency of each call.
     pub latencies: Latencies,
     elapsed: Duration,
+    used: Used,
 }
 
 impl Block {
-    /// A block from its latencies and its length.
+    /// A block from its latencies and its length. What was used is not known.
     pub fn new(latencies: Latencies, elapsed: Duration) -> Self {
-        Self { latencies, elapsed }
+        Self {
+            latencies,
+            elapsed,
+            used: Used::default(),
+        }
+    }
+
+    /// Calls per second.
+    pub fn per_s(&self) -> f64 {
+        let count = u32::try_from(self.latencies.quantiles().count).unwrap_or(u32::MAX);
+        f64::from(count) / self.elapsed.as_secs_f64().max(1e-9)
     }
 }
 
 /// Calls one after the other by each caller. A caller waits for an answer before its next
 /// call, so slow answers are under-represented: see [`open`].
-pub async fn closed<C: Call>(callers: &[C], length: Duration) -> Result<Block, Failure> {
+pub async fn closed<C: Call>(
+    meter: &Meter,
+    callers: &[C],
+    length: Duration,
+) -> Result<Block, Failure> {
     warm_up(callers).await?;
+    let before = meter.begin().await?;
     let begin = Instant::now();
     let mut running = JoinSet::new();
     for mut caller in callers.iter().cloned() {
@@ -57,16 +76,27 @@ pub async fn closed<C: Call>(callers: &[C], length: Duration) -> Result<Block, F
     while let Some(caller) = running.join_next().await {
         latencies.merge(&caller??)?;
     }
-    Ok(Block::new(latencies, begin.elapsed()))
+    let elapsed = begin.elapsed();
+    Ok(Block {
+        latencies,
+        elapsed,
+        used: meter.end(before).await?,
+    })
 }
 
 /// Calls at fixed intervals, whether or not earlier ones were answered. A latency begins when
 /// its call is due, so that calls which had to wait behind a slow one count as slow.
-pub async fn open<C: Call>(callers: &[C], rate: u32, length: Duration) -> Result<Block, Failure> {
+pub async fn open<C: Call>(
+    meter: &Meter,
+    callers: &[C],
+    rate: u32,
+    length: Duration,
+) -> Result<Block, Failure> {
     warm_up(callers).await?;
     let calls = (length.as_secs_f64() * f64::from(rate)) as u32;
     let own = callers.to_vec();
     let runtime = tokio::runtime::Handle::current();
+    let before = meter.begin().await?;
     let begin = Instant::now();
     // A thread, because tokio's timers wake up to a millisecond late.
     let pacing = tokio::task::spawn_blocking(move || {
@@ -88,7 +118,12 @@ pub async fn open<C: Call>(callers: &[C], rate: u32, length: Duration) -> Result
     while let Some(call) = running.join_next().await {
         latencies.add(call??);
     }
-    Ok(Block::new(latencies, begin.elapsed()))
+    let elapsed = begin.elapsed();
+    Ok(Block {
+        latencies,
+        elapsed,
+        used: meter.end(before).await?,
+    })
 }
 
 async fn warm_up<C: Call>(callers: &[C]) -> Result<(), Failure> {
@@ -107,6 +142,9 @@ pub struct Series {
     p50s: Vec<f64>,
     p95s: Vec<f64>,
     all: Latencies,
+    /// Of each process, for a call.
+    processor: Vec<ProcessorTime>,
+    stages: Vec<StageTimes>,
 }
 
 impl Series {
@@ -117,17 +155,20 @@ impl Series {
             p50s: Vec::new(),
             p95s: Vec::new(),
             all: Latencies::new()?,
+            processor: Vec::new(),
+            stages: Vec::new(),
         })
     }
 
     /// Adds a round's block.
     pub fn add(&mut self, block: &Block) -> Result<(), Failure> {
         let of_block = block.latencies.quantiles();
-        let count = u32::try_from(of_block.count).unwrap_or(u32::MAX);
-        self.rates
-            .push(f64::from(count) / block.elapsed.as_secs_f64().max(1e-9));
+        self.rates.push(block.per_s());
         self.p50s.push(of_block.p50_ms);
         self.p95s.push(of_block.p95_ms);
+        self.processor
+            .push(block.used.processor.per_call(of_block.count));
+        self.stages.push(block.used.stages.clone());
         self.all.merge(&block.latencies)
     }
 
@@ -146,6 +187,11 @@ impl Series {
         &self.p95s
     }
 
+    /// The time of each stage, for blocks of recall; nothing for others.
+    pub fn stages(&self) -> Vec<StageFigures> {
+        stage_figures(&self.stages)
+    }
+
     /// The figures over all rounds.
     pub fn figures(&self) -> Figures {
         let all = self.all.quantiles();
@@ -155,6 +201,7 @@ impl Series {
             p95_ms: Spread::of(&self.p95s, 2),
             p99_ms: rounded(all.p99_ms, 2),
             count: all.count,
+            processor_ms: ProcessorFigures::of(&self.processor),
         }
     }
 }
@@ -173,6 +220,9 @@ pub struct Figures {
     pub p99_ms: f64,
     /// Calls of all rounds.
     pub count: u64,
+    /// Processor milliseconds of a call, by process.
+    #[serde(default)]
+    pub processor_ms: ProcessorFigures,
 }
 
 impl Figures {
@@ -211,13 +261,12 @@ mod tests {
     async fn arrivals_at_a_fixed_rate_show_the_wait_behind_slow_calls() {
         let slow = [Slow(std::sync::Arc::new(Duration::from_millis(20).into()))];
         let length = Duration::from_millis(400);
-        let closed = closed(&slow, length).await.unwrap().latencies.quantiles();
+        let meter = Meter::default();
+        let closed = closed(&meter, &slow, length).await.unwrap();
+        let closed = closed.latencies.quantiles();
         // Arrivals twice as fast as answers: the last one waits about as long as the block.
-        let open = open(&slow, 100, length)
-            .await
-            .unwrap()
-            .latencies
-            .quantiles();
+        let open = open(&meter, &slow, 100, length).await.unwrap();
+        let open = open.latencies.quantiles();
         assert_eq!(open.count, 40);
         assert!(open.p95_ms > 5.0 * closed.p50_ms, "{open:?} {closed:?}");
     }

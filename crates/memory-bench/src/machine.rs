@@ -70,6 +70,12 @@ pub fn resident_mib(pid: u32) -> Option<f64> {
     Some(kib as f64 / 1_024.0)
 }
 
+/// Memory of a process, in MiB, with its share of the pages that others use too.
+pub fn share_mib(pid: u32) -> Option<f64> {
+    let kib = of_process(pid, "smaps_rollup", "Pss:")?;
+    Some(kib as f64 / 1_024.0)
+}
+
 /// The number after `name` in a file that the system has about a process.
 fn of_process(pid: u32, file: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/{file}")).ok()?;

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use memory_contract::proto::SearchMethod;
-use memory_embed::{Embedder, EmbedderConfig};
+use memory_embed::Embedder;
 use serde::Serialize;
 
 use crate::{
     Failure, Target, asking,
     clients::{Clients, new_app},
     conversation::{self, Conversation, Question},
+    embedding::embedding,
     importing,
     machine::Machine,
     plain::Plain,
@@ -61,8 +62,7 @@ struct SetReport {
 /// Measures, and prints the report.
 pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), Failure> {
     let service = Service::attach_or_start(target).await?;
-    let embedder =
-        tokio::task::spawn_blocking(|| Embedder::start(&EmbedderConfig::default())).await??;
+    let embedder = tokio::task::spawn_blocking(|| Embedder::start(&embedding())).await??;
     let mut sets = Vec::new();
     for dir in &options.dirs {
         let name = dir.file_name().unwrap_or_default().to_string_lossy();

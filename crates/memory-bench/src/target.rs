@@ -16,12 +16,33 @@ pub struct Target {
     /// Database of --addr, for the floors of append and recall. Without it they are left out.
     #[arg(long, global = true)]
     pub database_url: Option<String>,
-    /// Let the services that this run starts use this Qdrant, such as
-    /// http://127.0.0.1:6334, instead of the embedded index. Their collections are removed
-    /// in the end.
+    /// Start services as operators run them: `recollect serve` and `recollect worker` apart,
+    /// with a Postgres of their own, and this Qdrant, such as http://127.0.0.1:6334. Their
+    /// collections are removed in the end. Default: `recollect dev`, with the embedded index.
     #[arg(long, global = true, conflicts_with = "addr")]
     pub qdrant: Option<String>,
+    /// Workers of each service that is started with --qdrant: 1 or more.
+    #[arg(long, global = true, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub workers: u16,
     /// The recollect binary to start. Default: the one in the directory of memory-bench.
     #[arg(long, global = true)]
     pub recollect: Option<PathBuf>,
+}
+
+impl Target {
+    /// The index of services that are started: `embedded` or `qdrant`.
+    pub(crate) fn index(&self) -> &'static str {
+        match self.qdrant {
+            Some(_) => "qdrant",
+            None => "embedded",
+        }
+    }
+
+    /// How many workers of such a service are processes of their own.
+    pub(crate) fn workers_apart(&self) -> u16 {
+        match self.qdrant {
+            Some(_) => self.workers,
+            None => 0,
+        }
+    }
 }

@@ -63,6 +63,7 @@ pub async fn measure(
     rounds: &Rounds,
     random: &mut Random,
 ) -> Result<AppendFigures, Failure> {
+    let meter = service.meter();
     let mut kinds = vec![Kind::AtRate, Kind::HealthCheck];
     let checks = [HealthCheck(HealthClient::new(service.channel().await?))];
     let mut appenders = BTreeMap::from([(Kind::AtRate, threads(service, THREADS).await?)]);
@@ -93,10 +94,10 @@ pub async fn measure(
             }
             let step = progress::step("appending");
             let block = match kind {
-                Kind::HealthCheck => blocks::closed(&checks, rounds.block).await?,
-                Kind::AtRate => blocks::open(&appenders[&kind], rate, rounds.block).await?,
+                Kind::HealthCheck => blocks::closed(&meter, &checks, rounds.block).await?,
+                Kind::AtRate => blocks::open(&meter, &appenders[&kind], rate, rounds.block).await?,
                 Kind::Service(_) | Kind::Pgbench(_) => {
-                    blocks::closed(&appenders[&kind], rounds.block).await?
+                    blocks::closed(&meter, &appenders[&kind], rounds.block).await?
                 }
             };
             step.finish_and_clear();

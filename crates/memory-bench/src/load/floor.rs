@@ -7,7 +7,7 @@ use std::{
 };
 
 use memory_contract::{TenantId, ThreadId, message::MessageFilter};
-use memory_embed::{Embedder, EmbedderConfig};
+use memory_embed::Embedder;
 use memory_index::{Index, IndexConfig, IndexSchema, Search, Selection, open_index};
 use memory_store::{Caller, Scope, Store, StoreConfig};
 use memory_text::lexical_query;
@@ -15,6 +15,7 @@ use memory_text::lexical_query;
 use crate::{
     Failure,
     blocks::Block,
+    embedding::embedding,
     questions::{Asked, Questions},
     stats::Latencies,
 };
@@ -48,12 +49,7 @@ pub struct FloorBlock {
 impl Floor {
     /// Opens the parts: the same model file, this index, the same database.
     pub async fn open(config: &IndexConfig, url: &str, app: &str) -> Result<Self, Failure> {
-        let mut embedding = EmbedderConfig::default();
-        // As the service that this run starts reads it.
-        if let Ok(model) = std::env::var("RECOLLECT_EMBEDDING__MODEL") {
-            embedding.model = model;
-        }
-        let embedder = tokio::task::spawn_blocking(move || Embedder::start(&embedding))
+        let embedder = tokio::task::spawn_blocking(|| Embedder::start(&embedding()))
             .await??
             .ok_or("no embedding model")?;
         let schema = IndexSchema::new(&config.alias, Some(embedder.model()));

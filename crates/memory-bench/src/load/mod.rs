@@ -9,6 +9,7 @@ mod history;
 mod nodes;
 mod observed;
 mod pgbench;
+mod profile;
 mod recall;
 mod report;
 mod rounds;
@@ -26,7 +27,7 @@ use crate::{
     clients::{Clients, new_app},
     conversation::{self, Conversation},
     importing,
-    machine::{Machine, resident_mib},
+    machine::Machine,
     questions::Questions,
     random::Random,
     service::Service,
@@ -46,6 +47,10 @@ const WITHOUT_WORKER: &str =
 /// Without an embedding model and without distilling.
 const WITHOUT_DISTILLING: &str =
     "[embedding]\nkind = \"none\"\n[worker.distill]\nenabled = false\n";
+
+/// The default configuration, with each statement of Postgres and its time in the log.
+const WITH_STATEMENTS: &str =
+    "[database]\necho = true\n[telemetry]\nlog_format = \"json\"\nlog_level = \"info\"\n";
 
 /// One session in so many has speakers without names.
 const UNNAMED: u32 = 3;
@@ -88,6 +93,10 @@ pub struct Options {
     /// Default: an example.
     #[arg(long)]
     conversations: Option<PathBuf>,
+    /// Also report the statements of Postgres in a recall, which the server then logs: its calls
+    /// are slower.
+    #[arg(long)]
+    statements: bool,
     /// Questions of the comparison of unindexed with indexed messages.
     #[arg(long, default_value_t = 300)]
     queries: usize,
@@ -173,10 +182,8 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     let seconds = |start: Duration| rounded(start.as_secs_f64(), 2);
     let report = Report {
         machine: Machine::here(),
-        index: match target.qdrant {
-            Some(_) => "qdrant",
-            None => "embedded",
-        },
+        index: target.index(),
+        workers_apart: target.workers_apart(),
         rounds: rounds.count,
         block_s: rounds.block.as_secs(),
         recall_p50_ratio_with_20_unindexed: unindexed
@@ -232,14 +239,17 @@ async fn found(
     rounds: &Rounds,
     random: &mut Random,
 ) -> Result<Found, Failure> {
-    let service = Service::attach_or_start(target).await?;
-    let cold_start = service.start;
+    let service = match target.addr {
+        None if options.statements => Service::start(target, WITH_STATEMENTS).await?,
+        _ => Service::attach_or_start(target).await?,
+    };
+    let cold_start = service.start_time();
     let mut clients = service.connect().await?;
     let app = new_app();
     let imported = importing::conversations(&mut clients, &app, conversations).await?;
     remember(&mut clients, &app, conversations).await?;
     service.drained().await?;
-    let rss_mb = service.pid.and_then(resident_mib);
+    let rss_mb = service.processes().resident_mib();
     drop(clients);
     let (service, index) = if target.addr.is_none() {
         let (service, index) = service.restart_with_copy(target).await?;
@@ -247,7 +257,7 @@ async fn found(
     } else {
         (service, None)
     };
-    let warm_start = service.start;
+    let warm_start = service.start_time();
     let mut clients = service.connect().await?;
     let questions = Questions::new(&mut clients, &app, conversations, random).await?;
     let recall = recall::measure(

@@ -21,6 +21,7 @@ use crate::{
     questions::Questions,
     random::Random,
     service::Service,
+    stages::StageFigures,
     stats::Spread,
 };
 
@@ -49,6 +50,8 @@ pub struct RecallFigures {
     /// The sum of the parts of each question.
     pub floor: Option<Figures>,
     pub floor_parts: BTreeMap<&'static str, Figures>,
+    /// The stages of recall in the server, by number of callers.
+    pub stages: BTreeMap<usize, Vec<StageFigures>>,
 }
 
 /// A kind of call.
@@ -93,6 +96,7 @@ pub async fn measure(
         (Some(index), Some(url)) => Some(Floor::open(index, url, app).await?),
         _ => None,
     };
+    let meter = service.meter();
     let mut kinds = vec![Kind::Callers(What::Window, 1)];
     for what in [What::Recall, What::Hybrid] {
         kinds.push(Kind::AtRate(what));
@@ -126,13 +130,13 @@ pub async fn measure(
             let block = match (kind, &floor) {
                 (Kind::Callers(what, _), _) => {
                     let step = progress::step(what.to_string());
-                    let block = blocks::closed(&askers[&kind], rounds.block).await?;
+                    let block = blocks::closed(&meter, &askers[&kind], rounds.block).await?;
                     step.finish_and_clear();
                     block
                 }
                 (Kind::AtRate(what), _) => {
                     let step = progress::step(what.to_string());
-                    let block = blocks::open(&askers[&kind], rate, rounds.block).await?;
+                    let block = blocks::open(&meter, &askers[&kind], rate, rounds.block).await?;
                     step.finish_and_clear();
                     block
                 }
@@ -181,6 +185,10 @@ impl AllSeries {
             });
             all.collect()
         };
+        let stages = self.0.iter().filter_map(|(kind, series)| match kind {
+            Kind::Callers(What::Recall, callers) => Some((*callers, series.stages())),
+            _ => None,
+        });
         let parts = PARTS.into_iter().filter_map(|name| {
             let series = self.0.get(&Kind::Part(name))?;
             Some((name, series.figures()))
@@ -196,6 +204,7 @@ impl AllSeries {
             context_hybrid_at_rate: get(Kind::AtRate(What::Hybrid))?.figures(),
             floor: floor.map(Series::figures),
             floor_parts: parts.collect(),
+            stages: stages.collect(),
         })
     }
 }

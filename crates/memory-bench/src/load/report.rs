@@ -5,7 +5,9 @@ use comfy_table::Table;
 use serde::Serialize;
 
 use super::{
-    append, contention, contexts, facts, history, nodes, observed, recall, unindexed, window,
+    append, contention, contexts, facts, history, nodes, observed,
+    profile::{self, CallRow},
+    recall, unindexed, window,
 };
 use crate::{blocks::Figures, machine::Machine, stats::Spread, table::table};
 
@@ -14,6 +16,8 @@ pub(super) struct Report {
     pub(super) machine: Machine,
     /// The index: `embedded` or `qdrant`.
     pub(super) index: &'static str,
+    /// Workers that are processes of their own.
+    pub(super) workers_apart: u16,
     pub(super) rounds: usize,
     pub(super) block_s: u64,
     /// Absent for a running service, whose indexer cannot be held.
@@ -64,7 +68,11 @@ type Row = (&'static str, String, &'static str);
 
 /// Prints the report to standard output.
 pub fn print(report: &Report) {
-    println!("{}, index: {}", report.machine.line(), report.index);
+    let (machine, index) = (report.machine.line(), report.index);
+    println!(
+        "{machine}, index: {index}, workers apart: {}",
+        report.workers_apart
+    );
     println!(
         "median (lowest–highest) of {} rounds of blocks of {} s\n",
         report.rounds, report.block_s
@@ -77,8 +85,10 @@ pub fn print(report: &Report) {
 /// Prints what was measured of appends.
 pub fn print_appends(append: &append::AppendFigures) {
     println!("{}\n", ratios_of_appends(append));
-    println!("{}", calls_of_appends(append));
+    let rows = rows_of_appends(append);
+    println!("{}", table_of_calls(&rows));
     floors_of_appends(append);
+    profile::print_processor_times(&rows);
 }
 
 /// Prints what was measured of recall and contexts.
@@ -88,9 +98,10 @@ pub fn print_recall(recall: &recall::RecallFigures) {
         summary.add_row([figure.to_owned(), measured, aim.to_owned()]);
     }
     println!("{summary}\n");
-    let mut calls = table_of_calls();
-    calls_of_recall(&mut calls, recall);
-    println!("{calls}");
+    let rows = rows_of_recall(recall);
+    println!("{}", table_of_calls(&rows));
+    profile::print_processor_times(&rows);
+    profile::print_stages(&recall.stages);
 }
 
 fn summary(report: &Report) {
@@ -286,20 +297,20 @@ fn started(report: &Report) -> Vec<Row> {
     ]
 }
 
-/// Throughput and latency of each kind of call.
+/// Throughput and latency of each kind of call, and what it uses.
 fn calls(report: &Report) {
-    let mut calls = calls_of_appends(&report.append);
-    calls_of_recall(&mut calls, &report.recall);
-    println!("{calls}");
+    let mut rows = rows_of_appends(&report.append);
+    rows.extend(rows_of_recall(&report.recall));
+    println!("{}", table_of_calls(&rows));
     println!("callers \"n/s\": arrivals at a fixed rate; latency from the time that each was due");
     floors_of_appends(&report.append);
+    profile::print_processor_times(&rows);
+    profile::print_stages(&report.recall.stages);
     println!();
 }
 
-fn calls_of_recall(calls: &mut Table, recall: &recall::RecallFigures) {
-    let mut add = |name: &str, callers: String, figures: &Figures| {
-        calls.add_row(cells(name, callers, figures));
-    };
+fn rows_of_recall(recall: &recall::RecallFigures) -> Vec<CallRow<'_>> {
+    let mut rows = Vec::new();
     for (name, by_callers, at_rate) in [
         ("recall", &recall.recall, &recall.recall_at_rate),
         (
@@ -309,39 +320,39 @@ fn calls_of_recall(calls: &mut Table, recall: &recall::RecallFigures) {
         ),
     ] {
         for (callers, figures) in by_callers {
-            add(name, callers.to_string(), figures);
+            rows.push(CallRow::new(name, callers, figures));
         }
-        add(name, format!("{}/s", recall.rate), at_rate);
+        rows.push(CallRow::new(name, format!("{}/s", recall.rate), at_rate));
     }
-    add("WINDOW context", "1".to_owned(), &recall.context_window);
+    rows.push(CallRow::new("WINDOW context", 1, &recall.context_window));
     if let Some(floor) = &recall.floor {
-        add("floor of recall", "1".to_owned(), floor);
+        rows.push(CallRow::new("floor of recall", 1, floor));
     }
     for (part, figures) in &recall.floor_parts {
-        add(&format!("  {part}"), "1".to_owned(), figures);
+        rows.push(CallRow::new(format!("  {part}"), 1, figures));
     }
+    rows
 }
 
-fn table_of_calls() -> Table {
+fn rows_of_appends(append: &append::AppendFigures) -> Vec<CallRow<'_>> {
+    let by_callers = append.callers.iter();
+    let mut rows: Vec<CallRow<'_>> = by_callers
+        .map(|(callers, measured)| CallRow::new("append", callers, &measured.service))
+        .collect();
+    let rate = format!("{}/s", append.rate);
+    rows.push(CallRow::new("append", rate, &append.at_rate));
+    rows.push(CallRow::new("health check", 1, &append.health_check));
+    rows
+}
+
+fn table_of_calls(rows: &[CallRow<'_>]) -> Table {
     let headings = ["", "callers"].into_iter().chain(Figures::HEADINGS);
     let headings: Vec<&str> = headings.collect();
-    table(&headings, 1)
-}
-
-fn calls_of_appends(append: &append::AppendFigures) -> Table {
-    let mut calls = table_of_calls();
-    for (callers, measured) in &append.callers {
-        calls.add_row(cells("append", callers.to_string(), &measured.service));
+    let mut calls = table(&headings, 1);
+    for row in rows {
+        calls.add_row(row.cells(row.figures.cells()));
     }
-    let rate = format!("{}/s", append.rate);
-    calls.add_row(cells("append", rate, &append.at_rate));
-    calls.add_row(cells("health check", "1".to_owned(), &append.health_check));
     calls
-}
-
-fn cells(name: &str, callers: String, figures: &Figures) -> Vec<String> {
-    let first = [name.to_owned(), callers];
-    first.into_iter().chain(figures.cells()).collect()
 }
 
 fn floors_of_appends(append: &append::AppendFigures) {

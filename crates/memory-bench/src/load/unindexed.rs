@@ -27,10 +27,7 @@ use crate::{
 const MESSAGES: usize = 20;
 /// Queries before the measurement, which fill caches.
 const WARM_UP: usize = 20;
-/// The indexer looks for changes when a call appends a message, and once a minute. The
-/// unindexed messages are appended by this process, which then claims them for
-/// [`HOLD`].
-const SLEEPING_INDEXER: &str = "[worker.indexer]\npoll_interval = \"1m\"\n";
+/// How long this process claims them, so that no worker indexes them.
 const HOLD: Duration = Duration::from_secs(3_600);
 
 /// Latencies of the same queries in two copies of the conversations.
@@ -69,7 +66,7 @@ pub async fn measure(
     queries: usize,
     random: &mut Random,
 ) -> Result<UnindexedFigures, Failure> {
-    let service = Service::start(target, SLEEPING_INDEXER).await?;
+    let service = Service::start(target, "").await?;
     let mut clients = service.connect().await?;
     let apps = [new_app(), new_app()];
     let mut threads = Vec::new();
@@ -86,13 +83,18 @@ pub async fn measure(
         ..StoreConfig::default()
     };
     let store = Store::connect(&config).await?;
+    let workers = WorkerStore::connect(&config).await?;
+    // No worker sees the messages before they are claimed.
+    let suspended = service.suspend()?;
     for (conversation, thread) in conversations.iter().zip(&threads) {
         append_unindexed(&store, conversation, thread).await?;
     }
     let unindexed = MESSAGES * conversations.len();
-    let workers = WorkerStore::connect(&config).await?;
-    let outbox = workers.outbox();
-    let claim = outbox.claim(u32::try_from(unindexed)?, HOLD).await?;
+    let claim = workers
+        .outbox()
+        .claim(u32::try_from(unindexed)?, HOLD)
+        .await?;
+    drop(suspended);
     if claim.jobs.len() != unindexed {
         return Err("the service has indexed messages that it should not know of".into());
     }

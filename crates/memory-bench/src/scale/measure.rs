@@ -17,7 +17,6 @@ use crate::{
     Failure,
     blocks::{self, Call, Figures, Series},
     clients::Clients,
-    machine::read_from_disk,
     progress,
     random::Random,
     service::Service,
@@ -145,7 +144,9 @@ impl Callers {
         let mut series = [Series::new()?, Series::new()?, Series::new()?];
         let mut read = [0; 3];
         let mut places = [0, 1, 2];
-        let read_so_far = || service.pid.map_or(0, read_from_disk);
+        let processes = service.processes();
+        let meter = service.meter();
+        let read_so_far = || processes.read_from_disk();
         for _ in 0..rounds {
             random.shuffle(&mut places);
             for place in places {
@@ -153,7 +154,7 @@ impl Callers {
                 let step = progress::step(KINDS[place]);
                 let caller = std::slice::from_ref(&self.0[place]);
                 let before = read_so_far();
-                series[place].add(&blocks::closed(caller, block).await?)?;
+                series[place].add(&blocks::closed(&meter, caller, block).await?)?;
                 read[place] += read_so_far().saturating_sub(before);
                 step.finish_and_clear();
             }

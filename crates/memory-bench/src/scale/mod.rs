@@ -13,13 +13,8 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 use serde::Serialize;
 
 use crate::{
-    Failure, Target,
-    data::Directory,
-    machine::{Machine, resident_mib},
-    random::Random,
-    service::Service,
-    stats::rounded,
-    table::table,
+    Failure, Target, data::Directory, machine::Machine, random::Random, service::Service,
+    stats::rounded, table::table,
 };
 use fill::Tenants;
 use finished::Finished;
@@ -31,6 +26,7 @@ pub use options::Options;
 struct Report {
     machine: Machine,
     index: &'static str,
+    workers_apart: u16,
     tenants: usize,
     generated_vectors: bool,
     sizes: Vec<OfSize>,
@@ -55,10 +51,8 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     }
     let report = Report {
         machine: Machine::here(),
-        index: match target.qdrant {
-            Some(_) => "qdrant",
-            None => "embedded",
-        },
+        index: target.index(),
+        workers_apart: target.workers_apart(),
         tenants: options.tenants,
         generated_vectors: !options.embed,
         sizes: finished.sizes,
@@ -129,6 +123,7 @@ async fn measured(
     let calls = callers
         .measure(service, options.rounds.max(1), block, &mut random)
         .await?;
+    let processes = service.processes();
     let data = service.data_dir().ok_or("no data directory")?;
     Ok(OfSize {
         messages: tenants.sum(),
@@ -136,12 +131,11 @@ async fn measured(
         added_messages: filled.added,
         durable_messages_per_s: rounded(filled.durable_per_s, 0),
         searchable_messages_per_s: rounded(filled.searchable_per_s, 0),
-        start_s: rounded(service.start.unwrap_or_default().as_secs_f64(), 2),
+        start_s: rounded(service.start_time().unwrap_or_default().as_secs_f64(), 2),
         first_recall_s: rounded(first_recall.as_secs_f64(), 2),
-        rss_mb: service
-            .pid
-            .and_then(resident_mib)
-            .map(|mib| rounded(mib, 0)),
+        rss_mb: processes.resident_mib().map(|mib| rounded(mib, 0)),
+        postgres_mb: processes.postgres_mib().map(|mib| rounded(mib, 0)),
+        qdrant_rss_mb: processes.qdrant_resident_mib().map(|mib| rounded(mib, 0)),
         disk_mb: mib_on_disk(&data)?,
         index_disk_mb: mib_on_disk(&data.join(crate::service::INDEX_DIR))?,
     })
@@ -173,7 +167,11 @@ fn mib_on_disk(dir: &Path) -> Result<f64, Failure> {
 
 impl Report {
     fn print(&self) {
-        println!("{}, index: {}", self.machine.line(), self.index);
+        let (machine, index) = (self.machine.line(), self.index);
+        println!(
+            "{machine}, index: {index}, workers apart: {}",
+            self.workers_apart
+        );
         let vectors = match self.generated_vectors {
             true => "generated vectors",
             false => "embedded messages",
@@ -220,8 +218,11 @@ impl Report {
         add("first recall after it, s", &|size| {
             size.first_recall_s.to_string()
         });
-        add("resident memory, MB", &|size| {
-            size.rss_mb.map_or("-".to_owned(), |mib| mib.to_string())
+        let or_dash = |mib: Option<f64>| mib.map_or("-".to_owned(), |mib| mib.to_string());
+        add("resident memory, MB", &|size| or_dash(size.rss_mb));
+        add("memory of Postgres, MB", &|size| or_dash(size.postgres_mb));
+        add("resident memory of Qdrant, MB", &|size| {
+            or_dash(size.qdrant_rss_mb)
         });
         add("data on disk, MB", &|size| size.disk_mb.to_string());
         add("  of it index, MB", &|size| size.index_disk_mb.to_string());

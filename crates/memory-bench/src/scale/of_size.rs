@@ -18,8 +18,14 @@ pub(super) struct OfSize {
     pub(super) start_s: f64,
     /// From then until a recall uses the index.
     pub(super) first_recall_s: f64,
-    /// Resident memory of the service after the measurement, without Postgres.
+    /// Resident memory of the service after the measurement, without Postgres and Qdrant.
     pub(super) rss_mb: Option<f64>,
+    /// Memory of all processes of Postgres, shared pages counted once.
+    #[serde(default)]
+    pub(super) postgres_mb: Option<f64>,
+    /// Resident memory of a Qdrant on this machine.
+    #[serde(default)]
+    pub(super) qdrant_rss_mb: Option<f64>,
     /// The data directory: the database, and the index if it is embedded.
     pub(super) disk_mb: f64,
     pub(super) index_disk_mb: f64,

@@ -1,35 +1,34 @@
 //! The service under measurement: one that runs already, or a throw-away one.
 
+mod apart;
+mod embedded;
+mod signal;
+mod started;
+
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Stdio,
     time::{Duration, Instant},
 };
 
-use memory_embed::{EmbedderConfig, EmbeddingModel};
+use memory_embed::EmbeddingModel;
 use memory_index::{IndexConfig, IndexSchema, open_index};
 use memory_store::{Outbox, StoreConfig, WorkerStore};
-use serde::Deserialize;
-use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
-    net::TcpStream,
-    process::{Child, Command},
-};
 use tonic::transport::{Channel, Endpoint};
 
 use crate::{
     Failure, Target,
     clients::{Clients, Key, new_app},
     data::{Copied, Directory},
+    embedding::embedding,
     indexed::indexed,
+    meter::{Meter, Server},
+    metrics::Metrics,
+    processor::Processes,
     progress,
 };
-
-/// The time limit of a start, which creates a database cluster.
-const START: Duration = Duration::from_secs(60);
-/// The time limit of a stop, after which the service is killed.
-const STOP: Duration = Duration::from_secs(30);
+use signal::{Signal, signal};
+use started::{CONFIG, DATA, Started};
 
 /// The index within a data directory.
 pub const INDEX_DIR: &str = "index";
@@ -40,9 +39,13 @@ const OBJECTS_DIR: &str = "objects";
 const CALLERS_PER_CONNECTION: usize = 16;
 /// Shortest and longest pause between two looks at the queue.
 const DRAINED_POLL: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
-/// For how long the embedded index rests before it counts as optimized: it merges segments after
-/// ten whole seconds of few changes.
+/// For how long the index rests before it counts as optimized: the embedded one merges segments
+/// after ten whole seconds of few changes.
 const RESTED: Duration = Duration::from_secs(25);
+/// The pause between two looks whether it rests, and the processor time that a Qdrant which rests
+/// uses meanwhile at most.
+const RESTED_POLL: Duration = Duration::from_millis(500);
+const RESTED_QDRANT_MS: f64 = 50.0;
 /// The longest wait for that: merging millions of messages takes an hour.
 const OPTIMIZED: Duration = Duration::from_secs(3 * 3_600);
 /// The longest wait for the index without progress.
@@ -50,43 +53,29 @@ const INDEX: Duration = Duration::from_secs(3_600);
 
 /// A service to measure.
 pub struct Service {
-    /// The address of its gRPC server.
+    /// The URL of its gRPC server.
     pub addr: String,
     /// The URL of its database, for floors; `None` if unknown.
     pub database_url: Option<String>,
-    /// The address of its metrics; `None` if this run did not start it.
-    metrics: Option<String>,
-    /// Its process id; `None` if this run did not start it.
-    pub pid: Option<u32>,
-    /// Time from its start to the first line that says it is ready.
-    pub start: Option<Duration>,
     key: Key,
-    child: Option<Child>,
+    /// Its processes; `None` if this run did not start it.
+    started: Option<Started>,
     data: Option<Directory>,
     /// Its collections in a Qdrant server, if that is its index.
     qdrant: Option<IndexConfig>,
 }
 
 /// Keeps a service from running, until it is dropped.
-pub struct Suspended(Option<u32>);
+pub struct Suspended(Vec<u32>);
 
 impl Drop for Suspended {
     fn drop(&mut self) {
-        if let Some(pid) = self.0
-            && let Err(error) = signal("-CONT", pid)
-        {
-            eprintln!("memory-bench: {error}");
+        for pid in &self.0 {
+            if let Err(error) = signal(Signal::Continue, *pid) {
+                eprintln!("memory-bench: {error}");
+            }
         }
     }
-}
-
-/// The line that `recollect dev --json` prints when it is ready.
-#[derive(Deserialize)]
-struct Ready {
-    addr: String,
-    pid: u32,
-    postgres: String,
-    metrics_addr: Option<String>,
 }
 
 impl Service {
@@ -99,18 +88,16 @@ impl Service {
         Ok(Self {
             addr: addr.clone(),
             database_url: target.database_url.clone(),
-            metrics: None,
-            pid: None,
-            start: None,
             key,
-            child: None,
+            started: None,
             data: None,
             qdrant: None,
         })
     }
 
-    /// Starts a throw-away service with the embedded default, or the Qdrant of `--qdrant`,
-    /// and this configuration (TOML), which has no section `index`.
+    /// Starts a throw-away service with this configuration (TOML), which has no sections
+    /// `index` and `objects`: one process with the embedded defaults, or, with
+    /// `--qdrant`, a server and workers apart.
     pub async fn start(target: &Target, config: &str) -> Result<Self, Failure> {
         Self::start_on(target, Directory::temporary()?, config).await
     }
@@ -134,63 +121,25 @@ impl Service {
     ) -> Result<Self, Failure> {
         let recollect = binary(target)?;
         let step = progress::step("starting a throw-away service");
-        let begin = Instant::now();
-        let mut child = Command::new(&recollect)
-            .args([
-                "dev",
-                "--json",
-                "--stop-with-stdin",
-                "--listen",
-                "127.0.0.1:0",
-            ])
-            .arg("--data-dir")
-            .arg(data.path().join("data"))
-            .arg("--config")
-            .arg(data.path().join("recollect.toml"))
-            .env("RECOLLECT_TELEMETRY__METRICS_LISTEN", "127.0.0.1:0")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(fs::File::create(data.path().join("stderr"))?)
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|error| format!("{}: {error}", recollect.display()))?;
-        let stdout = child.stdout.take().ok_or("the service has no output")?;
-        let mut lines = BufReader::new(stdout).lines();
-        let line = tokio::time::timeout(START, lines.next_line()).await;
-        let elapsed = begin.elapsed();
+        let dir = data.path();
+        let started = match qdrant.as_ref().and_then(|index| index.url.as_deref()) {
+            None => embedded::start(&recollect, dir).await,
+            Some(url) => apart::start(&recollect, dir, target.workers.into(), url).await,
+        };
         step.finish_and_clear();
-        let Ok(Ok(Some(line))) = line else {
-            let said = fs::read_to_string(data.path().join("stderr")).unwrap_or_default();
-            return Err(format!("the service did not start; it said:\n{said}").into());
-        };
-        // The pipe stays open, so that the service can write to it.
-        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        let Ready {
-            addr,
-            pid,
-            postgres,
-            metrics_addr,
-        } = serde_json::from_str(&line)?;
-        let addr = if addr.contains("://") {
-            addr
-        } else {
-            format!("http://{addr}")
-        };
+        let started = started?;
         Ok(Self {
-            addr,
-            database_url: Some(postgres),
-            metrics: metrics_addr,
-            pid: Some(pid),
-            start: Some(elapsed),
+            addr: started.addr.clone(),
+            database_url: Some(started.database_url.clone()),
             key: Key::none(),
-            child: Some(child),
+            started: Some(started),
             data: Some(data),
             qdrant,
         })
     }
 
     /// Stops a service that this run started and starts it again on its data, with this
-    /// configuration; the new start's time is in `start`.
+    /// configuration.
     pub async fn restart(mut self, target: &Target, config: &str) -> Result<Self, Failure> {
         let (data, qdrant) = (self.data.take(), self.qdrant.take());
         let data = data.ok_or("only a started service can be restarted")?;
@@ -207,7 +156,7 @@ impl Service {
         self.stop().await?;
         let copied = match &qdrant {
             Some(config) => Copied::in_qdrant(config),
-            None => Copied::of(&data.path().join("data").join(INDEX_DIR))?,
+            None => Copied::of(&data.path().join(DATA).join(INDEX_DIR))?,
         };
         Ok((Self::start_in(target, data, qdrant).await?, copied))
     }
@@ -254,31 +203,29 @@ impl Service {
         }
     }
 
-    /// Keeps the service from running, but not its Postgres. Has no effect on a service
-    /// that this run did not start.
+    /// Keeps the server and the workers from running, but not Postgres and Qdrant. Has no effect
+    /// on a service that this run did not start.
     pub fn suspend(&self) -> Result<Suspended, Failure> {
-        if let Some(pid) = self.pid {
-            signal("-STOP", pid)?;
+        let mut suspended = Suspended(Vec::new());
+        for pid in self.processes().own() {
+            signal(Signal::Stop, pid)?;
+            suspended.0.push(pid);
         }
-        Ok(Suspended(self.pid))
+        Ok(suspended)
     }
 
     /// Stops a service that this run started, and removes its collections from a Qdrant
     /// server; leaves any other alone.
     pub async fn stop(mut self) -> Result<(), Failure> {
-        if let Some(mut child) = self.child.take() {
-            drop(child.stdin.take());
-            if tokio::time::timeout(STOP, child.wait()).await.is_err() {
-                child.kill().await?;
-            }
+        if let Some(started) = self.started.take() {
+            started.stop().await?;
         }
         if let Some(config) = &self.qdrant {
-            let default = EmbedderConfig::default().model;
             let model = EmbeddingModel {
-                name: format!("{default}-int8"),
+                name: format!("{}-int8", embedding().model),
                 dimensions: 384,
             };
-            // With the default model and without one.
+            // With the model and without one.
             for model in [Some(&model), None] {
                 let schema = IndexSchema::new(&config.alias, model);
                 let collection = schema.collection().to_owned();
@@ -290,9 +237,32 @@ impl Service {
         Ok(())
     }
 
+    /// From the start of its first process until all were ready; `None` if this run did not
+    /// start it.
+    pub fn start_time(&self) -> Option<Duration> {
+        Some(self.started.as_ref()?.took)
+    }
+
+    /// Its processes on this machine; none if this run did not start it.
+    pub fn processes(&self) -> Processes {
+        let started = self.started.as_ref();
+        started.map_or_else(Processes::default, |started| started.processes.clone())
+    }
+
+    /// Reads what it uses for calls.
+    pub fn meter(&self) -> Meter {
+        let server = self.started.as_ref().and_then(|started| {
+            Some(Server {
+                metrics: started.metrics.first()?.clone(),
+                log: started.log.clone(),
+            })
+        });
+        Meter::new(self.processes(), server)
+    }
+
     /// The directory of its data; `None` if this run did not start it.
     pub fn data_dir(&self) -> Option<PathBuf> {
-        Some(self.data.as_ref()?.path().join("data"))
+        Some(self.data.as_ref()?.path().join(DATA))
     }
 
     /// The directory of its objects; `None` if this run did not start it.
@@ -300,39 +270,39 @@ impl Service {
         Some(self.data_dir()?.join(OBJECTS_DIR))
     }
 
-    /// Waits until the embedded index is neither written nor optimized, for long enough that it
-    /// would have begun to merge its segments.
+    /// Waits until the index is neither written nor optimized, for long enough that it would have
+    /// begun to merge its segments. Whether a Qdrant is busy, its processor time tells.
     pub async fn rested(&self) -> Result<(), Failure> {
         let step = progress::step("waiting for the index to be optimized");
+        let processes = self.processes();
         let begin = Instant::now();
         let mut rests_since = begin;
+        let mut used = processes.qdrant_ms();
         while rests_since.elapsed() < RESTED {
             if begin.elapsed() > OPTIMIZED {
                 return Err("the index is still being optimized".into());
             }
-            if self.counter("recollect_index_busy").await? > 0 {
+            tokio::time::sleep(RESTED_POLL).await;
+            let before = std::mem::replace(&mut used, processes.qdrant_ms());
+            let spent = used.zip(before).map_or(0.0, |(used, before)| used - before);
+            if spent > RESTED_QDRANT_MS || self.counter("recollect_index_busy").await? > 0 {
                 rests_since = Instant::now();
             }
-            tokio::time::sleep(Duration::from_millis(500)).await;
         }
         step.finish_and_clear();
         Ok(())
     }
 
-    /// The value of a counter or gauge in its metrics; 0 if it is missing.
+    /// The value of a counter or gauge in the metrics of its processes together; 0 if it is
+    /// missing.
     pub async fn counter(&self, series: &str) -> Result<u64, Failure> {
-        let addr = self.metrics.as_ref().ok_or("the metrics are not known")?;
-        let mut stream = TcpStream::connect(addr).await?;
-        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").await?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await?;
-        if !answer.contains(" 200 ") {
-            return Err("the metrics do not answer".into());
+        let started = self.started.as_ref();
+        let mut sum = 0;
+        for addr in &started.ok_or("the metrics are not known")?.metrics {
+            let metrics = Metrics::read(addr).await?;
+            sum += metrics.value(series).unwrap_or_default();
         }
-        let value = answer
-            .lines()
-            .find_map(|line| line.strip_prefix(series)?.trim().parse().ok());
-        Ok(value.unwrap_or_default())
+        Ok(sum)
     }
 
     /// Opens a separate connection with an API key.
@@ -386,18 +356,7 @@ fn write_config(dir: &Path, config: &str, index: Option<&IndexConfig>) -> Result
         let url = url.as_deref().unwrap_or_default();
         config += &format!("\n[index]\nurl = {url:?}\nalias = {alias:?}\n");
     }
-    Ok(fs::write(dir.join("recollect.toml"), config)?)
-}
-
-fn signal(kind: &str, pid: u32) -> Result<(), Failure> {
-    let status = std::process::Command::new("kill")
-        .args([kind, &pid.to_string()])
-        .status();
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("kill {kind} {pid}: {status}").into()),
-        Err(error) => Err(format!("kill could not be run: {error}").into()),
-    }
+    Ok(fs::write(dir.join(CONFIG), config)?)
 }
 
 fn binary(target: &Target) -> Result<PathBuf, Failure> {
