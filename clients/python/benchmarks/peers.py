@@ -2,13 +2,18 @@
 searches with one and with 16 callers. Prints a table in Markdown, or JSON with --json.
 
     pip install recollect-client mem0ai onnxruntime tokenizers
-    recollect dev                # with `index.url`, to give both the same Qdrant server
-    python benchmarks/peers.py CONVERSATIONS --qdrant http://127.0.0.1:6333
+    export RECOLLECT_EMBEDDING__MODEL=all-minilm-l6-v2
+    memory-bench run --qdrant http://127.0.0.1:6334 -- \\
+        python benchmarks/peers.py CONVERSATIONS --qdrant http://127.0.0.1:6333 \\
+        --memory-bench target/release/memory-bench
 
 CONVERSATIONS is a directory in the LoCoMo format; `crates/memory-bench/example` is one.
-RECOLLECT_ADDR names the server. mem0 stores messages as they are (`infer=False`), without a
-language model. Without --qdrant, mem0 uses Qdrant's Python client in process. pip warns that
-mem0ai wants an older protobuf; it also works with the one that recollect-client needs.
+`memory-bench run` starts Recollect with the same Qdrant server, server and worker apart; without
+its --qdrant, as `recollect dev` does. RECOLLECT_ADDR may name a server that runs already. mem0
+stores messages as they are (`infer=False`), without a language model. Without --qdrant, mem0 uses
+Qdrant's Python client in process. With --memory-bench, searches of Recollect are also measured
+with native callers, which shows what the Python client costs. pip warns that mem0ai wants an older
+protobuf; it also works with the one that recollect-client needs.
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ import os
 import random
 import re
 import statistics
+import subprocess
 import tempfile
 import threading
 import time
@@ -43,6 +49,8 @@ BEFORE = ["", "Do you remember: ", "Remind me: ", "I forgot: ", "Tell me: ", "By
 AFTER = ["", " Please answer briefly.", " I need it today.", " It matters.", " Thank you."]
 
 Call = Callable[[str], Any]
+Block = tuple[float, list[float]]
+"""Calls per second and the latencies in milliseconds."""
 
 
 class MiniLM:
@@ -127,8 +135,31 @@ class Texts:
             return next(self.variants)
 
 
-def block(call: Call, texts: Texts, callers: int, seconds: float) -> tuple[float, list[float]]:
-    """Calls per second and the latencies in milliseconds."""
+class Native:
+    """Searches of Recollect by the callers of memory-bench."""
+
+    def __init__(self, memory_bench: Path, app: str) -> None:
+        self.command = [str(memory_bench), "search", "--json", "--app", app, "--user", USER]
+        self.left: list[str] | None = None
+
+    def block(self, texts: Texts, callers: int, seconds: float) -> Block:
+        if self.left is None:
+            self.left = list(texts)
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as queries:
+            queries.writelines(text.replace("\n", " ") + "\n" for text in self.left)
+            queries.flush()
+            command = [*self.command, "--queries", queries.name]
+            command += ["--callers", str(callers), "--seconds", str(seconds)]
+            run = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+        found = json.loads(run.stdout)
+        self.left = self.left[found["asked"] :]
+        return found["per_s"], found["latencies_ms"]
+
+
+def block(call: Call | Native, texts: Texts, callers: int, seconds: float) -> Block:
+    """Calls one after the other by each caller."""
+    if isinstance(call, Native):
+        return call.block(texts, callers, seconds)
     call(next(texts))
     latencies: list[float] = []
     failures: list[BaseException] = []
@@ -155,14 +186,22 @@ def block(call: Call, texts: Texts, callers: int, seconds: float) -> tuple[float
 
 
 def measure(
-    sides: dict[str, dict[str, Call]], texts: dict[str, list[str]], rounds: int, seconds: float
+    sides: dict[str, dict[str, Call | Native]],
+    texts: dict[str, list[str]],
+    rounds: int,
+    seconds: float,
 ) -> list[dict[str, Any]]:
     """Blocks of each kind of call on each side, in another random order in each round."""
     kinds = [("append", 1), ("search", 1), ("search", 16)]
-    blocks = [(kind, callers, side) for kind, callers in kinds for side in sides]
+    blocks = [
+        (kind, callers, side)
+        for kind, callers in kinds
+        for side, calls in sides.items()
+        if kind in calls
+    ]
     given = {(kind, side): Texts(texts[kind]) for kind, _, side in blocks}
     order = random.Random(1)
-    results: dict[Any, list[tuple[float, list[float]]]] = {one: [] for one in blocks}
+    results: dict[Any, list[Block]] = {one: [] for one in blocks}
     for _ in range(rounds):
         for kind, callers, side in order.sample(blocks, len(blocks)):
             done = block(sides[side][kind], given[kind, side], callers, seconds)
@@ -191,6 +230,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("conversations", type=Path)
     arguments.add_argument("--qdrant", help="the HTTP address of a Qdrant server, for mem0")
+    arguments.add_argument("--memory-bench", type=Path, help="the binary, for native callers")
     arguments.add_argument("--rounds", type=int, default=5)
     arguments.add_argument("--seconds", type=float, default=3)
     arguments.add_argument("--json", action="store_true")
@@ -201,7 +241,7 @@ def main() -> None:
         peer = mem0(given.qdrant, directory)
         session = client.session(app=app, user=USER, session="1")
         user = client.user(app=app, user=USER)
-        sides: dict[str, dict[str, Call]] = {
+        sides: dict[str, dict[str, Call | Native]] = {
             "Recollect": {
                 "append": lambda text: session.append(user=text),
                 "search": lambda text: user.recall(text, top_k=10),
@@ -212,8 +252,12 @@ def main() -> None:
             },
         }
         for side in sides.values():
+            append = side["append"]
+            assert callable(append)
             for message in messages:
-                side["append"](message)
+                append(message)
+        if given.memory_bench:
+            sides["Recollect, native"] = {"search": Native(given.memory_bench, app)}
         rows = measure(
             sides, {"append": messages, "search": questions}, given.rounds, given.seconds
         )

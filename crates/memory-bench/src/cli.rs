@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{Failure, Target, behind, fair, importing, load, quality, redact, scale};
+use crate::{Failure, Target, behind, fair, importing, load, quality, redact, run, scale, search};
 
 /// Measures a running Recollect over gRPC.
 #[derive(Parser)]
@@ -33,6 +33,10 @@ enum Command {
     Redact(redact::Options),
     /// Import conversations in the LoCoMo or REALTALK format into the service of --addr.
     Import(importing::Options),
+    /// Measure searches of the service of --addr by native callers.
+    Search(search::Options),
+    /// Run another program that measures, with a throw-away service.
+    Run(run::Options),
 }
 
 impl Cli {
@@ -54,6 +58,8 @@ impl Cli {
             Command::Fair(options) => fair::run(&target, &options, json).await,
             Command::Redact(options) => redact::run(&target, &options, json).await,
             Command::Import(options) => importing::run(&target, &options, json).await,
+            Command::Search(options) => search::run(&target, &options, json).await,
+            Command::Run(options) => run::run(&target, &options).await,
         }
     }
 }

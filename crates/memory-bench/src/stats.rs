@@ -27,6 +27,17 @@ impl Latencies {
         Ok(self.0.add(&other.0)?)
     }
 
+    /// Each latency in milliseconds, ascending.
+    pub fn each_ms(&self) -> Vec<f64> {
+        let recorded = self.0.iter_recorded();
+        let each = recorded.flat_map(|value| {
+            let ms = value.value_iterated_to() as f64 / 1_000.0;
+            let count = usize::try_from(value.count_at_value()).unwrap_or(usize::MAX);
+            std::iter::repeat_n(ms, count)
+        });
+        each.collect()
+    }
+
     /// The quantiles, in milliseconds.
     pub fn quantiles(&self) -> Quantiles {
         let ms = |quantile| {

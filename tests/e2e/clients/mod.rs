@@ -5,5 +5,6 @@ mod adapters;
 mod cli;
 mod commands;
 mod languages;
+mod memory_bench;
 mod packages;
 mod tools;

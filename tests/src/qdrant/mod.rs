@@ -71,6 +71,11 @@ impl Qdrant {
         }
     }
 
+    /// Its URL.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// The lines of a configuration that choose it.
     pub fn config(&self) -> String {
         format!(
