@@ -11,7 +11,6 @@ mod behind;
 mod blocks;
 mod cli;
 mod clients;
-pub mod conversation;
 mod data;
 mod embedding;
 mod failure;
@@ -43,4 +42,5 @@ mod target;
 
 pub use cli::Cli;
 pub use failure::{Failure, report};
+pub use memory_datasets as conversation;
 pub use target::Target;

@@ -199,7 +199,7 @@ fn dia_ids(listed: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::shape::evidence_id;
+    use crate::shape::evidence_id;
 
     #[test]
     fn evidence_is_read_however_it_is_written() {

@@ -126,7 +126,7 @@ fn collect_ids(listed: &serde_json::Value, ids: &mut BTreeSet<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::shape::evidence_id;
+    use crate::shape::evidence_id;
 
     #[test]
     fn evidence_is_found_at_any_depth_and_batches_are_sessions() {

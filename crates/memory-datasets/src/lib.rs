@@ -1,5 +1,4 @@
-//! Conversations with questions, and the messages or sessions that answer them, from files
-//! in the format of LoCoMo, REALTALK, BEAM, RealMem or XQuAD.
+#![doc = include_str!("../README.md")]
 
 mod beam;
 mod dialogue;
@@ -12,11 +11,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::Failure;
-
 pub use shape::{Conversation, Question, evidence_id, text_of};
 
-/// The directory of the conversations to use: `dir`, or else the example of this crate.
+/// Why a file or directory cannot be read.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// The directory of the conversations to use: `dir`, or else the example of memory-bench.
+///
+/// # Errors
+/// There is none in the working directory.
 pub fn dir_or_example(dir: Option<&PathBuf>) -> Result<PathBuf, Failure> {
     if let Some(dir) = dir {
         return Ok(dir.clone());
@@ -29,6 +32,9 @@ pub fn dir_or_example(dir: Option<&PathBuf>) -> Result<PathBuf, Failure> {
 }
 
 /// Reads the conversations of a directory's `*.json`, in order of name.
+///
+/// # Errors
+/// A file that cannot be read, with its path, or a directory without one.
 pub fn read_all(dir: &Path) -> Result<Vec<Conversation>, Failure> {
     let entries = fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     let mut files: Vec<PathBuf> = entries
