@@ -50,11 +50,15 @@ async fn hooks_store_prompts_and_bring_memory_to_the_next_session() {
         second.stdout.starts_with("Each line below quotes"),
         "{second:?}"
     );
+    // The agent has its own conversation.
+    let own = prompt("one", "What is my dog called?");
+    assert!(!own.stdout.contains("My dog is called Pixel"), "{own:?}");
     assert_eq!(
         said(&app, "one").await,
         [
             (Role::User, "My dog is called Pixel.".to_owned()),
-            (Role::Assistant, "A fine name.".to_owned())
+            (Role::Assistant, "A fine name.".to_owned()),
+            (Role::User, "What is my dog called?".to_owned())
         ]
     );
 
