@@ -28,6 +28,7 @@ const LEVELS: [&[&str]; 20] = [
         "memory-budget",
         "memory-checksum",
         "memory-connect",
+        "memory-datasets",
         "memory-formats",
         "memory-http",
         "memory-ledger",

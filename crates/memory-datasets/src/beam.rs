@@ -10,8 +10,7 @@ use std::{
 use memory_contract::proto::Role;
 use serde::Deserialize;
 
-use super::shape::{Conversation, Question, message};
-use crate::Failure;
+use super::shape::{Conversation, Failure, Question, message};
 
 const CHAT: &str = ".chat.json";
 const QUESTIONS: &str = ".questions.json";

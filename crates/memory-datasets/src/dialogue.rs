@@ -9,8 +9,7 @@ use prost_types::Timestamp;
 use serde::Deserialize;
 use time::{PrimitiveDateTime, macros::format_description};
 
-use super::shape::{Conversation, Question, metadata_of};
-use crate::Failure;
+use super::shape::{Conversation, Failure, Question, metadata_of};
 
 #[derive(Deserialize)]
 struct Turn {

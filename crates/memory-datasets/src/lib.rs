@@ -11,10 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use shape::{Conversation, Question, evidence_id, text_of};
-
-/// Why a file or directory cannot be read.
-pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+pub use shape::{Conversation, Failure, Question, evidence_id, text_of};
 
 /// The directory of the conversations to use: `dir`, or else the example of memory-bench.
 ///

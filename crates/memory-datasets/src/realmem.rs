@@ -9,8 +9,7 @@ use prost_types::Timestamp;
 use serde::Deserialize;
 use time::{Date, macros::format_description};
 
-use super::shape::{Conversation, Question, message};
-use crate::Failure;
+use super::shape::{Conversation, Failure, Question, message};
 
 #[derive(Deserialize)]
 struct File {

@@ -7,6 +7,9 @@ use memory_contract::{
     proto::{self, part},
 };
 
+/// Why a file or directory cannot be read.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
 /// The metadata key of the id that questions name as evidence.
 const EVIDENCE_ID: &str = "evidence_id";
 

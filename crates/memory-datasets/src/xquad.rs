@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use memory_contract::proto::Role;
 use serde::Deserialize;
 
-use super::shape::{Conversation, Question, message};
-use crate::Failure;
+use super::shape::{Conversation, Failure, Question, message};
 
 /// The language that questions of others are asked over too.
 const ENGLISH: &str = "en";
