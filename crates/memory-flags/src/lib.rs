@@ -172,10 +172,11 @@ Examples:
   recollect dev --data-dir /var/tmp/memory --listen 127.0.0.1:50052
   recollect dev --listen 127.0.0.1:0 --json --stop-with-stdin    for test harnesses
 
-Postgres is the one in the package, or the system's if that is newer or if there
-is none in the package. It runs as a private cluster in the data directory (as an
-unprivileged user when started by root). The index and the model run in this
-process. Other settings come from the configuration, as in `serve`.")]
+Postgres comes with the package. The system's is used instead if its major version
+is newer, and by a program that was built from source. It runs as a private cluster
+in the data directory (as an unprivileged user when started by root).
+The index and the model run in this process. Other settings come from the
+configuration, as in `serve`.")]
 pub struct DevArgs {
     /// The address that gRPC listens on; port 0 takes a free one.
     #[arg(long, value_name = "ADDR")]
