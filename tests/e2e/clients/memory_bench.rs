@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use recollect_tests::{Qdrant, apply, built_binary, run_to_end, trial_with_own_server};
+use recollect_tests::{Qdrant, apply, built_binary, run_to_end, trial};
 use serde_json::json;
 
-#[apply(trial_with_own_server)]
+#[apply(trial)]
 async fn memory_bench_starts_a_server_and_workers_apart() {
     let qdrant = Qdrant::new();
     let dir = tempfile::tempdir().unwrap();

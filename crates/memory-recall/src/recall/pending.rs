@@ -27,6 +27,11 @@ const CONTEXT_BYTES: i32 = 16 * 1024;
 pub(super) const COUNTED: u32 = 1_000;
 /// How long a search waits for vectors of pending changes after the index has answered.
 const EMBED_WAIT: Duration = Duration::from_millis(2);
+/// The wait for the vectors of a turn that was stored just before: its last messages. Embedding them
+/// takes some 10 ms, and longer while the model is loaded.
+const TURN_WAIT: Duration = Duration::from_millis(250);
+/// The most messages of such a turn.
+const TURN_CHANGES: usize = 4;
 /// The wait of a search by meaning alone, which cannot match them by word.
 const DENSE_WAIT: Duration = Duration::from_millis(500);
 
@@ -36,7 +41,7 @@ pub(super) struct Pending {
     changes: Vec<Arc<Waiting>>,
     /// Further changes that wait and were not read, of which at most [`COUNTED`] are not listed.
     pub(super) unread: u64,
-    /// Of the changes, those without a vector beyond the newest, which are embedded first.
+    /// Of the changes, those without a vector, which were matched by word alone.
     pub(super) without_vector: u64,
     /// All changes of the scope that wait, also those that a filter leaves out; as far as they were
     /// counted.
@@ -44,6 +49,8 @@ pub(super) struct Pending {
     method: Method,
     /// Ends when the newest changes are embedded.
     embedded: Option<oneshot::Receiver<()>>,
+    /// How many those are.
+    embedding: usize,
 }
 
 impl Searcher {
@@ -186,27 +193,25 @@ impl Pending {
         self.changes.is_empty()
     }
 
-    /// Starts to embed the newest changes without a vector, and counts the others.
+    /// Starts to embed the newest changes without a vector.
     fn embed(&mut self, embedder: &Embedder, tenant: &TenantId) {
         let missing = self
             .changes
             .iter()
             .filter(|change| change.vector(embedder).is_none());
-        let mut texts: Vec<String> = Vec::new();
-        for change in missing {
-            match texts.len() < UNINDEXED_EMBEDDED {
-                true => texts.push(change.meaning.clone()),
-                false => self.without_vector += 1,
-            }
-        }
+        let texts: Vec<String> = missing
+            .take(UNINDEXED_EMBEDDED)
+            .map(|change| change.meaning.clone())
+            .collect();
+        self.embedding = texts.len();
         if !texts.is_empty() {
             self.embedded = Some(embedder.embed_first(tenant, texts, true));
         }
     }
 
     /// Adds the changes to the candidates of the index, with the scores that the index
-    /// would give them, and keeps the best `limit` of each list. A search by meaning alone
-    /// counts the changes without a vector as not included.
+    /// would give them, and keeps the best `limit` of each list. Changes without a vector are
+    /// counted; a search by meaning alone has not included them.
     pub(super) async fn join(
         &mut self,
         found: &mut Candidates,
@@ -222,14 +227,15 @@ impl Pending {
             let scored = self.changes.iter().zip(&similarities);
             let scored = scored.filter_map(|(change, score)| Some((&**change, (*score)?)));
             add(&mut found.dense, scored.collect(), limit);
-            if self.method == Method::Dense {
-                let known: HashSet<Uuid> = found.dense.iter().map(|one| one.id).collect();
-                let lacks = |(change, score): &(&Arc<Waiting>, &Option<f32>)| {
-                    score.is_none() && !known.contains(&change.entry.candidate.id)
-                };
-                let all = self.changes.iter().zip(&similarities);
-                self.unread += all.filter(lacks).count() as u64;
-                self.without_vector = 0;
+            let known: HashSet<Uuid> = found.dense.iter().map(|one| one.id).collect();
+            let lacks = |(change, score): &(&Arc<Waiting>, &Option<f32>)| {
+                score.is_none() && !known.contains(&change.entry.candidate.id)
+            };
+            let all = self.changes.iter().zip(&similarities);
+            let lacking = all.filter(lacks).count() as u64;
+            match self.method {
+                Method::Dense => self.unread += lacking,
+                Method::Hybrid | Method::Lexical => self.without_vector = lacking,
             }
         }
         if let Some(words) = words {
@@ -257,6 +263,7 @@ impl Pending {
         };
         let wait = match self.method {
             Method::Dense => DENSE_WAIT,
+            Method::Hybrid if self.embedding <= TURN_CHANGES => TURN_WAIT,
             Method::Hybrid | Method::Lexical => EMBED_WAIT,
         };
         let _ = tokio::time::timeout(wait, embedded).await;
