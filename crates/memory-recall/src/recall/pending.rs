@@ -27,11 +27,11 @@ const CONTEXT_BYTES: i32 = 16 * 1024;
 pub(super) const COUNTED: u32 = 1_000;
 /// How long a search waits for vectors of pending changes after the index has answered.
 const EMBED_WAIT: Duration = Duration::from_millis(2);
-/// The wait for the vectors of a turn that was stored just before: its last messages. Embedding them
-/// takes some 10 ms, and longer while the model is loaded.
-const TURN_WAIT: Duration = Duration::from_millis(250);
+/// The wait for the vectors of a turn that was stored just before. Embedding them takes some 10 ms, and
+/// longer beside an import and while the model is loaded.
+const TURN_WAIT: Duration = Duration::from_millis(500);
 /// The most messages of such a turn.
-const TURN_CHANGES: usize = 4;
+const TURN_CHANGES: usize = 8;
 /// The wait of a search by meaning alone, which cannot match them by word.
 const DENSE_WAIT: Duration = Duration::from_millis(500);
 
