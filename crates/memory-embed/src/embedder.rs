@@ -243,6 +243,11 @@ impl Embedder {
         &self.shared.model
     }
 
+    /// How long a query may take.
+    pub fn query_timeout(&self) -> Duration {
+        self.shared.query_timeout
+    }
+
     /// Whether the model runs in this process.
     pub fn is_local(&self) -> bool {
         self.shared.threads.wanted.is_some()

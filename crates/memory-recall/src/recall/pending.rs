@@ -27,9 +27,9 @@ const CONTEXT_BYTES: i32 = 16 * 1024;
 pub(super) const COUNTED: u32 = 1_000;
 /// How long a search waits for vectors of pending changes after the index has answered.
 const EMBED_WAIT: Duration = Duration::from_millis(2);
-/// The wait for the vectors of a turn that was stored just before. Embedding them takes some 10 ms, and
-/// longer beside an import and while the model is loaded.
-const TURN_WAIT: Duration = Duration::from_millis(500);
+/// The wait for the vectors of a turn that was stored just before, as a part of what its query may
+/// take: 250 ms by default. Embedding them takes some 10 ms, and longer beside an import.
+const TURN_WAIT: u32 = 8;
 /// The most messages of such a turn.
 const TURN_CHANGES: usize = 8;
 /// The wait of a search by meaning alone, which cannot match them by word.
@@ -49,8 +49,8 @@ pub(super) struct Pending {
     method: Method,
     /// Ends when the newest changes are embedded.
     embedded: Option<oneshot::Receiver<()>>,
-    /// How many those are.
-    embedding: usize,
+    /// How long a search waits for it.
+    patience: Duration,
 }
 
 impl Searcher {
@@ -203,7 +203,11 @@ impl Pending {
             .take(UNINDEXED_EMBEDDED)
             .map(|change| change.meaning.clone())
             .collect();
-        self.embedding = texts.len();
+        self.patience = match self.method {
+            Method::Dense => DENSE_WAIT,
+            Method::Hybrid if texts.len() <= TURN_CHANGES => embedder.query_timeout() / TURN_WAIT,
+            Method::Hybrid | Method::Lexical => EMBED_WAIT,
+        };
         if !texts.is_empty() {
             self.embedded = Some(embedder.embed_first(tenant, texts, true));
         }
@@ -261,12 +265,7 @@ impl Pending {
         let Some(embedded) = self.embedded.take() else {
             return;
         };
-        let wait = match self.method {
-            Method::Dense => DENSE_WAIT,
-            Method::Hybrid if self.embedding <= TURN_CHANGES => TURN_WAIT,
-            Method::Hybrid | Method::Lexical => EMBED_WAIT,
-        };
-        let _ = tokio::time::timeout(wait, embedded).await;
+        let _ = tokio::time::timeout(self.patience, embedded).await;
     }
 }
 
