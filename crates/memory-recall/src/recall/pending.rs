@@ -41,7 +41,7 @@ pub(super) struct Pending {
     changes: Vec<Arc<Waiting>>,
     /// Further changes that wait and were not read, of which at most [`COUNTED`] are not listed.
     pub(super) unread: u64,
-    /// Of the changes, those without a vector, which were matched by word alone.
+    /// Of the changes, those without a vector beyond the newest, which are embedded first.
     pub(super) without_vector: u64,
     /// All changes of the scope that wait, also those that a filter leaves out; as far as they were
     /// counted.
@@ -193,16 +193,19 @@ impl Pending {
         self.changes.is_empty()
     }
 
-    /// Starts to embed the newest changes without a vector.
+    /// Starts to embed the newest changes without a vector, and counts the others.
     fn embed(&mut self, embedder: &Embedder, tenant: &TenantId) {
         let missing = self
             .changes
             .iter()
             .filter(|change| change.vector(embedder).is_none());
-        let texts: Vec<String> = missing
-            .take(UNINDEXED_EMBEDDED)
-            .map(|change| change.meaning.clone())
-            .collect();
+        let mut texts: Vec<String> = Vec::new();
+        for change in missing {
+            match texts.len() < UNINDEXED_EMBEDDED {
+                true => texts.push(change.meaning.clone()),
+                false => self.without_vector += 1,
+            }
+        }
         self.patience = match self.method {
             Method::Dense => DENSE_WAIT,
             Method::Hybrid if texts.len() <= TURN_CHANGES => embedder.query_timeout() / TURN_WAIT,
@@ -214,8 +217,8 @@ impl Pending {
     }
 
     /// Adds the changes to the candidates of the index, with the scores that the index
-    /// would give them, and keeps the best `limit` of each list. Changes without a vector are
-    /// counted; a search by meaning alone has not included them.
+    /// would give them, and keeps the best `limit` of each list. A search by meaning alone
+    /// counts the changes without a vector as not included.
     pub(super) async fn join(
         &mut self,
         found: &mut Candidates,
@@ -231,15 +234,14 @@ impl Pending {
             let scored = self.changes.iter().zip(&similarities);
             let scored = scored.filter_map(|(change, score)| Some((&**change, (*score)?)));
             add(&mut found.dense, scored.collect(), limit);
-            let known: HashSet<Uuid> = found.dense.iter().map(|one| one.id).collect();
-            let lacks = |(change, score): &(&Arc<Waiting>, &Option<f32>)| {
-                score.is_none() && !known.contains(&change.entry.candidate.id)
-            };
-            let all = self.changes.iter().zip(&similarities);
-            let lacking = all.filter(lacks).count() as u64;
-            match self.method {
-                Method::Dense => self.unread += lacking,
-                Method::Hybrid | Method::Lexical => self.without_vector = lacking,
+            if self.method == Method::Dense {
+                let known: HashSet<Uuid> = found.dense.iter().map(|one| one.id).collect();
+                let lacks = |(change, score): &(&Arc<Waiting>, &Option<f32>)| {
+                    score.is_none() && !known.contains(&change.entry.candidate.id)
+                };
+                let all = self.changes.iter().zip(&similarities);
+                self.unread += all.filter(lacks).count() as u64;
+                self.without_vector = 0;
             }
         }
         if let Some(words) = words {

@@ -307,7 +307,7 @@ impl Searcher {
                 };
                 let count = unread + without_vector;
                 let message = format!(
-                    "{at_least}{count} changes wait to be indexed; they were matched by word alone"
+                    "besides the newest changes, {at_least}{count} wait to be indexed; they were matched by word alone"
                 );
                 (DegradationReason::IndexLagging, message)
             }
