@@ -9,8 +9,8 @@ from recollect._client_memory import ClientMemory
 from recollect._turns import AnthropicTurn, Turn
 
 
-class Stream:
-    """A stream whose events are passed on as they come."""
+class _Read:
+    """A stream that is read, with the turn that it answers."""
 
     def __init__(self, stream: Any, turn: Turn, state: ClientMemory) -> None:
         self._stream = stream
@@ -20,6 +20,10 @@ class Stream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+class Stream(_Read):
+    """A stream whose events are passed on as they come."""
 
     def __iter__(self) -> Stream:
         return self
@@ -57,17 +61,8 @@ class Stream:
             self._state.store(self._turn, self._turn.streamed(complete))
 
 
-class AsyncStream:
+class AsyncStream(_Read):
     """The same for asyncio."""
-
-    def __init__(self, stream: Any, turn: Turn, state: ClientMemory) -> None:
-        self._stream = stream
-        self._turn = turn
-        self._state = state
-        self._ended = False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
 
     def __aiter__(self) -> AsyncStream:
         return self
@@ -107,13 +102,17 @@ class AsyncStream:
             await self._state.astore(self._turn, self._turn.streamed(complete))
 
 
-class AnthropicManager:
-    """What Anthropic's `messages.stream` returns."""
+class _AnthropicCall:
+    """A call of Anthropic's `messages.stream`, which begins when its manager is entered."""
 
     def __init__(self, original: Callable[..., Any], state: ClientMemory, **arguments: Any) -> None:
         self._original = original
         self._state = state
         self._arguments = arguments
+
+
+class AnthropicManager(_AnthropicCall):
+    """What Anthropic's `messages.stream` returns."""
 
     def __enter__(self) -> Any:
         self._turn = AnthropicTurn(self._arguments)
@@ -129,13 +128,8 @@ class AnthropicManager:
             self._state.store(self._turn, answer)
 
 
-class AsyncAnthropicManager:
+class AsyncAnthropicManager(_AnthropicCall):
     """The same for asyncio."""
-
-    def __init__(self, original: Callable[..., Any], state: ClientMemory, **arguments: Any) -> None:
-        self._original = original
-        self._state = state
-        self._arguments = arguments
 
     async def __aenter__(self) -> Any:
         self._turn = AnthropicTurn(self._arguments)
@@ -161,11 +155,15 @@ def _snapshot(turn: AnthropicTurn, stream: Any) -> tuple[Any | None, bool]:
     return turn.message(message.id, message.content, complete), complete
 
 
-class OpenAIManager:
-    """What OpenAI's `stream` methods return. Their streams read one of `create`."""
+class _OpenAICall:
+    """A call of one of OpenAI's `stream` methods."""
 
     def __init__(self, original: Callable[..., Any], *args: Any, **arguments: Any) -> None:
         self._manager = original(*args, **arguments)
+
+
+class OpenAIManager(_OpenAICall):
+    """What OpenAI's `stream` methods return. Their streams read one of `create`."""
 
     def __enter__(self) -> Any:
         self._stream = self._manager.__enter__()
@@ -178,11 +176,8 @@ class OpenAIManager:
             read.end(complete=False)
 
 
-class AsyncOpenAIManager:
+class AsyncOpenAIManager(_OpenAICall):
     """The same for asyncio."""
-
-    def __init__(self, original: Callable[..., Any], *args: Any, **arguments: Any) -> None:
-        self._manager = original(*args, **arguments)
 
     async def __aenter__(self) -> Any:
         self._stream = await self._manager.__aenter__()
