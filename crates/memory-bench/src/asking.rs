@@ -2,10 +2,8 @@
 
 use memory_contract::proto::{MemoryPolicy, RecallRequest, RecallResponse, SearchMethod, UserRef};
 
-use crate::{
-    conversation::{Question, evidence_id},
-    plain::distinct,
-};
+use crate::plain::distinct;
+use memory_datasets::{Question, evidence_id};
 
 /// The request that asks a question over its user's conversation.
 pub fn request(app: &str, question: &Question, method: SearchMethod, top_k: i32) -> RecallRequest {

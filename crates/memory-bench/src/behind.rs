@@ -15,7 +15,6 @@ use tokio::task::JoinSet;
 use crate::{
     Failure, Target, asking,
     clients::{Clients, new_app},
-    conversation::{self, Conversation, Question},
     importing,
     indexed::indexed,
     machine::Machine,
@@ -25,6 +24,7 @@ use crate::{
     table::table,
     tally::share,
 };
+use memory_datasets::{Conversation, Question};
 
 /// Matches of each question, as `quality` counts.
 const TOP_K: i32 = 10;
@@ -88,7 +88,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     }
     let mut new_languages = Vec::new();
     if let Some(dir) = &options.languages {
-        let mut all: BTreeMap<String, Conversation> = conversation::read_all(dir)?
+        let mut all: BTreeMap<String, Conversation> = memory_datasets::read_all(dir)?
             .into_iter()
             .map(|one| (one.language.clone(), one))
             .collect();
@@ -103,7 +103,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     }
     let mut bursts = Vec::new();
     if let Some(dir) = &options.conversations {
-        let conversation = burst_of(conversation::read_all(dir)?, options.burst)?;
+        let conversation = burst_of(memory_datasets::read_all(dir)?, options.burst)?;
         for (caller, pause) in [
             ("20 a second", Some(Duration::from_millis(50))),
             ("one after another", None),
@@ -379,7 +379,7 @@ mod tests {
     #[test]
     fn a_burst_has_so_many_messages_of_one_user() {
         let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("example");
-        let all = conversation::read_all(&dir).unwrap();
+        let all = memory_datasets::read_all(&dir).unwrap();
         let questions: usize = all.iter().map(|one| one.questions.len()).sum();
         let burst = burst_of(all, 2_000).unwrap();
         assert_eq!(burst.message_count(), 2_000);

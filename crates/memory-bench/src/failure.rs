@@ -1,7 +1,6 @@
 //! Errors of a run.
 
-/// An error that ends the run.
-pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+pub use memory_datasets::Failure;
 
 /// Prints an error with its causes on standard error, after the program's name.
 pub fn report(program: &str, failure: &Failure) {

@@ -22,13 +22,13 @@ use tokio_stream::StreamExt as _;
 use crate::{
     Failure, Target,
     clients::{Clients, new_app},
-    conversation::{self, Conversation},
     importing,
     machine::Machine,
     progress,
     service::Service,
     stats::{Latencies, Quantiles, rounded},
 };
+use memory_datasets::Conversation;
 
 /// Two tenants, each with a key, and the SHA-256 of each key.
 const TENANTS: &str = "
@@ -108,8 +108,8 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     if target.addr.is_some() {
         return Err("fair measures a service of its own, with two tenants; omit --addr".into());
     }
-    let dir = conversation::dir_or_example(options.conversations.as_ref())?;
-    let conversations = conversation::read_all(&dir)?;
+    let dir = memory_datasets::dir_or_example(options.conversations.as_ref())?;
+    let conversations = memory_datasets::read_all(&dir)?;
     let service = Service::start(target, TENANTS).await?;
     let mut asker = service.connect_as(ASKER).await?;
     let app = new_app();

@@ -9,14 +9,8 @@ use memory_contract::proto::{
 };
 use tokio_stream::StreamExt as _;
 
-use crate::{
-    Failure, Target,
-    clients::Clients,
-    conversation::{self, Conversation},
-    indexed::indexed,
-    progress,
-    service::Service,
-};
+use crate::{Failure, Target, clients::Clients, indexed::indexed, progress, service::Service};
+use memory_datasets::Conversation;
 
 /// Messages in one import request: the most that the contract allows.
 const BATCH: usize = 256;
@@ -37,7 +31,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     if target.addr.is_none() {
         return Err("name the service to import into with --addr".into());
     }
-    let all = conversation::read_all(&options.dir)?;
+    let all = memory_datasets::read_all(&options.dir)?;
     let service = Service::attach_or_start(target).await?;
     let mut clients = service.connect().await?;
     let imported = conversations(&mut clients, &options.app, &all).await?;

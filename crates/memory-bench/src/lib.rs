@@ -42,5 +42,4 @@ mod target;
 
 pub use cli::Cli;
 pub use failure::{Failure, report};
-pub use memory_datasets as conversation;
 pub use target::Target;

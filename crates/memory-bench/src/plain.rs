@@ -7,11 +7,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use memory_embed::{Embedder, Urgency, dot};
 use qdrant_rust_stemmers::{Algorithm, Stemmer};
 
-use crate::{
-    Failure,
-    conversation::{Conversation, Question, evidence_id, text_of},
-    progress,
-};
+use crate::{Failure, progress};
+use memory_datasets::{Conversation, Question, evidence_id, text_of};
 
 /// The usual constants of BM25 (Robertson and Zaragoza, 2009).
 const K1: f64 = 1.2;
@@ -189,7 +186,7 @@ impl Words {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conversation::read_all;
+    use memory_datasets::read_all;
 
     #[test]
     fn words_are_stemmed_and_unspaced_text_is_cut_into_pairs() {

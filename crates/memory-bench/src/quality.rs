@@ -11,7 +11,6 @@ use serde::Serialize;
 use crate::{
     Failure, Target, asking,
     clients::{Clients, new_app},
-    conversation::{self, Conversation, Question},
     embedding::embedding,
     importing,
     machine::Machine,
@@ -21,6 +20,7 @@ use crate::{
     table::table,
     tally::{Method, Tally, header, rows, share},
 };
+use memory_datasets::{Conversation, Question};
 
 /// Messages asked for: enough that twenty sessions are among them.
 const TOP_K: i32 = 100;
@@ -66,7 +66,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     let mut sets = Vec::new();
     for dir in &options.dirs {
         let name = dir.file_name().unwrap_or_default().to_string_lossy();
-        let mut conversations = conversation::read_all(dir)?;
+        let mut conversations = memory_datasets::read_all(dir)?;
         if let Some(sample) = options.sample {
             for conversation in &mut conversations {
                 reduce(&mut conversation.questions, sample);

@@ -5,7 +5,9 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use crate::{Failure, clients::Clients, conversation::Conversation, random::Random};
+use memory_datasets::Conversation;
+
+use crate::{Failure, clients::Clients, random::Random};
 
 /// Words before and after a question that make it another text with about the same meaning.
 const BEFORE: [&str; 8] = [

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::conversation::Question;
 use crate::stats::rounded;
+use memory_datasets::Question;
 
 /// Most matches that a figure considers.
 pub const DEEPEST: usize = 20;

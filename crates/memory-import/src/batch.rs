@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
+use memory_checksum::id_of;
 use memory_contract::proto::{ImportMessagesRequest, MessageInput, SessionRef};
 use prost::Message as _;
 use uuid::Uuid;
-
-use crate::ids::hashed;
 
 /// Messages in a request: far below the limit of 256, so that progress shows.
 const MESSAGES: usize = 100;
@@ -119,7 +118,7 @@ impl Batcher {
         };
         request.request_id = match self.again {
             true => Uuid::now_v7(),
-            false => hashed(&[&request.encode_to_vec()]),
+            false => id_of(&[&request.encode_to_vec()]),
         }
         .to_string();
         Some(Batch {
@@ -143,7 +142,7 @@ impl Batcher {
             .entry((app_id, user_id, session_key))
             .or_default();
         *count += 1;
-        hashed(&[
+        id_of(&[
             &session.encode_to_vec(),
             &count.to_be_bytes(),
             &message.encode_to_vec(),

@@ -1,6 +1,7 @@
 //! Selections of points. Both backends build their filters from these alone, and a
 //! selection always has a tenant.
 
+use memory_checksum::digest_id;
 use memory_contract::{
     AppId, MessageId, TenantId, ThreadId, UserId,
     json::{JsonObject, canonical_json, is_scalar},
@@ -426,14 +427,6 @@ fn id_hash(tenant: &TenantId, subject: Subject) -> Sha256 {
     hash.update(kind.as_str().as_bytes());
     hash.update(tenant.as_str().as_bytes());
     hash
-}
-
-/// The first 16 bytes of a digest as an id.
-fn digest_id(hash: Sha256) -> Uuid {
-    let digest = hash.finalize();
-    let mut bytes = [0_u8; 16];
-    bytes.copy_from_slice(&digest[..16]);
-    uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
 /// A label of a memory as a tag.

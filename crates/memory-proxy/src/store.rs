@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use memory_checksum::id_of;
 use memory_contract::limits;
 use memory_contract::proto::{
     AppendMessagesRequest, ListMessagesRequest, Message, MessageInput, MessagePath, Target,
     message_input, target,
 };
-use sha2::{Digest as _, Sha256};
 use tonic::{Code, Status};
 
 use crate::fit::fitting;
@@ -168,25 +168,16 @@ fn batches(messages: Vec<MessageInput>) -> Vec<Vec<MessageInput>> {
 /// The same id for the same messages at the same place.
 fn request_id(job: &Job, head: Option<&str>, batch: &[MessageInput]) -> String {
     let whose = &job.waiting.whose;
-    let mut digest = Sha256::new();
-    for name in [
+    let messages: Vec<Vec<u8>> = batch.iter().map(prost::Message::encode_to_vec).collect();
+    let names = [
         &*whose.app,
         &*whose.user,
         &*whose.session,
         head.unwrap_or("-"),
-    ] {
-        digest.update((name.len() as u64).to_le_bytes());
-        digest.update(name);
-    }
-    for message in batch {
-        digest.update(prost::Message::encode_to_vec(message));
-    }
-    let digest: [u8; 32] = digest.finalize().into();
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&digest[..16]);
-    uuid::Builder::from_custom_bytes(bytes)
-        .into_uuid()
-        .to_string()
+    ];
+    let names = names.iter().map(|name| name.as_bytes());
+    let parts: Vec<&[u8]> = names.chain(messages.iter().map(Vec::as_slice)).collect();
+    id_of(&parts).to_string()
 }
 
 #[cfg(test)]

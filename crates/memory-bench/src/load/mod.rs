@@ -25,7 +25,6 @@ use memory_contract::proto::{AddMemoriesRequest, MemoryInput, UserRef, part};
 use crate::{
     Failure, Target,
     clients::{Clients, new_app},
-    conversation::{self, Conversation},
     importing,
     machine::Machine,
     questions::Questions,
@@ -33,6 +32,7 @@ use crate::{
     service::Service,
     stats::rounded,
 };
+use memory_datasets::Conversation;
 use report::{Distilled, ImportFigures, Report};
 use rounds::Rounds;
 
@@ -216,8 +216,8 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
 
 /// The conversations to recall from, a part of them with speakers without names.
 fn conversations(options: &Options) -> Result<Vec<Conversation>, Failure> {
-    let dir = conversation::dir_or_example(options.conversations.as_ref())?;
-    let mut conversations = conversation::read_all(&dir)?;
+    let dir = memory_datasets::dir_or_example(options.conversations.as_ref())?;
+    let mut conversations = memory_datasets::read_all(&dir)?;
     conversations.iter_mut().for_each(unname);
     Ok(conversations)
 }

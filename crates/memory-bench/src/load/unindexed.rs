@@ -15,13 +15,13 @@ use super::recall::recall;
 use crate::{
     Failure, Target,
     clients::new_app,
-    conversation::Conversation,
     importing, progress,
     questions::Questions,
     random::Random,
     service::Service,
     stats::{Latencies, Quantiles, rounded},
 };
+use memory_datasets::Conversation;
 
 /// Unindexed messages of each user.
 const MESSAGES: usize = 20;

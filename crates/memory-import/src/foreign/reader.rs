@@ -1,5 +1,6 @@
 //! Hands on the records of a document, and makes messages and memories of its fields.
 
+use memory_checksum::id_of;
 use memory_contract::limits;
 use memory_contract::proto::{
     Memory, MemoryOrigin, MemoryType, MessageInput, ResolveThreadRequest, Role, SessionRef,
@@ -10,7 +11,6 @@ use serde_json::Value;
 
 use super::fields::Fields;
 use crate::defaults::Defaults;
-use crate::ids::hashed;
 use crate::openai::role;
 use crate::record::{ImportRecord, Placed, Read};
 
@@ -165,12 +165,12 @@ pub(super) fn memory_of(system: &str, owner: &Owner, id: &str, text: String) -> 
 
 /// The id that a message gets, so that memories can name it as their source.
 pub(super) fn message_id(session: &SessionRef, id: &str) -> String {
-    hashed(&[b"message", &session.encode_to_vec(), id.as_bytes()]).to_string()
+    id_of(&[b"message", &session.encode_to_vec(), id.as_bytes()]).to_string()
 }
 
 pub(super) fn derived_id(parts: &[&str]) -> String {
     let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
-    hashed(&parts).to_string()
+    id_of(&parts).to_string()
 }
 
 /// A message with text, of a role by any of the names in use; a role without a counterpart

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use memory_api::Handlers;
-use memory_checksum::{ExportChecksum, UnitDigest};
+use memory_checksum::{ExportChecksum, UnitDigest, digest_id};
 use memory_contract::proto::import_records_response::Answer;
 use memory_contract::proto::{
     ExportCompleteness, ExportSummary, ImportOptions, ImportProgress, RecordCounts, RefusedRecord,
@@ -159,10 +159,6 @@ impl Import {
             hash.update((content.encoded_len() as u64).to_be_bytes());
             hash.update(content.encode_to_vec());
         }
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&hash.finalize()[..16]);
-        uuid::Builder::from_custom_bytes(bytes)
-            .into_uuid()
-            .to_string()
+        digest_id(hash).to_string()
     }
 }

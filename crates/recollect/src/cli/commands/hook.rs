@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 
+use memory_checksum::id_of;
 use memory_contract::limits;
 use memory_contract::proto::{
     AppendMessagesRequest, BuildContextRequest, MemoryPolicy, MessageInput, Role, SessionRef,
@@ -16,7 +17,6 @@ use memory_contract::proto::{
 use memory_proxy::{fitting_text, quotations};
 use serde::Deserialize;
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 use tonic::Status;
 
@@ -159,8 +159,7 @@ impl Event {
             }
         };
         let answer = self.last_assistant_message.as_deref().unwrap_or_default();
-        let mut digest = Sha256::new();
-        for text in [
+        let texts = [
             turn.as_str(),
             &args.app,
             &args.user,
@@ -168,15 +167,8 @@ impl Event {
             &self.hook_event_name,
             &self.prompt,
             answer,
-        ] {
-            digest.update((text.len() as u64).to_le_bytes());
-            digest.update(text);
-        }
-        let digest: [u8; 32] = digest.finalize().into();
-        let mut bytes = [0; 16];
-        bytes.copy_from_slice(&digest[..16]);
-        let uuid = uuid::Builder::from_custom_bytes(bytes).into_uuid();
-        Some(uuid.to_string())
+        ];
+        Some(id_of(&texts.map(str::as_bytes)).to_string())
     }
 }
 

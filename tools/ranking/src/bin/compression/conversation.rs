@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use memory_bench::conversation as locomo;
 use memory_contract::message::{Message, NewMessage, Part, Role};
+use memory_datasets as locomo;
 use memory_distill::SourceMessage;
 use time::OffsetDateTime;
 use unicode_segmentation::UnicodeSegmentation;

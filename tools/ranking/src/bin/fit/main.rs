@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use memory_bench::conversation::{self, Conversation, evidence_id};
 use memory_bench::table::table;
 use memory_bench::tally::{Method, Tally, header, rows};
 use memory_bench::{Failure, progress, report};
@@ -23,6 +22,7 @@ use memory_contract::{
     AppId, MessageId, ThreadId, UserId,
     message::{Message, NewMessage, Role},
 };
+use memory_datasets::{Conversation, evidence_id};
 use memory_embed::{Embedder, EmbedderConfig};
 use memory_recall::{Corpus, SearchConfig, Weights};
 use memory_store::IndexRecord;
@@ -74,7 +74,7 @@ async fn run(options: &Options) -> Result<(), Failure> {
     let mut ranges = Vec::new();
     for dir in &options.dirs {
         let first = conversations.len();
-        conversations.extend(conversation::read_all(dir)?);
+        conversations.extend(memory_datasets::read_all(dir)?);
         let name = dir.file_name().unwrap_or(dir.as_os_str());
         ranges.push((name.display(), first..conversations.len()));
     }
@@ -114,7 +114,7 @@ async fn run(options: &Options) -> Result<(), Failure> {
         }
     }
     if let Some(dir) = &options.check {
-        let others = conversation::read_all(dir)?;
+        let others = memory_datasets::read_all(dir)?;
         let others = self::samples(&embedder, &others).await?;
         add("check: weighted sum".to_owned(), &others, &|one, _| {
             one.features[0]

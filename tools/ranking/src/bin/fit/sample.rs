@@ -1,6 +1,6 @@
 //! Questions with the features of their candidates.
 
-use memory_bench::conversation::Question;
+use memory_datasets::Question;
 use memory_recall::FEATURES;
 
 /// Number of features.
