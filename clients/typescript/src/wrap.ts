@@ -160,7 +160,7 @@ class Remembering {
     try {
       await this.#store(api, items, answer);
     } catch (error) {
-      // Nobody reads a stream that was left.
+      // A stream that its reader has left goes no further.
       if (this.#failures.isThrown(error, "store", isLeft)) throw error;
     }
   }

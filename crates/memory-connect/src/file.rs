@@ -14,7 +14,7 @@ const SECRET: u32 = 0o600;
 /// The mode of other new files.
 const PLAIN: u32 = 0o644;
 
-/// The text of a file; `None` if there is none.
+/// The text of a file; `None` if the file does not exist.
 ///
 /// # Errors
 /// Also if there is a symbolic link that leads to no file: a file in its place would not be the

@@ -23,7 +23,7 @@ pub(crate) fn put(text: &str, within: &str, name: &str, value: &Value) -> Result
     Ok(root.to_string())
 }
 
-/// A member of an object in the file's object; `None` if there is none.
+/// A member of an object in the file's object; `None` if the object lacks it.
 pub(crate) fn value(text: &str, within: &str, name: &str) -> Result<Option<Value>, Problem> {
     let (_, object) = parsed(text)?;
     let member = object

@@ -38,7 +38,7 @@ pub(crate) fn put(
     Ok(with_line_ends_of(text, &document))
 }
 
-/// The table of the server; `None` if there is none.
+/// The table of the server; `None` if the file lacks it.
 pub(crate) fn server(text: &str) -> Result<Option<Item>, Problem> {
     let document = parsed(text)?;
     let servers = document.get(WITHIN).and_then(Item::as_table_like);
@@ -63,7 +63,7 @@ pub(crate) fn restore(text: &str, server: Item) -> Result<String, Problem> {
     Ok(with_line_ends_of(text, &document))
 }
 
-/// Removes the table of the server; `None` if there is none.
+/// Removes the table of the server; `None` if the file lacks it.
 pub(crate) fn remove(text: &str) -> Result<Option<String>, Problem> {
     let mut document = parsed(text)?;
     let Some(servers) = document.get_mut(WITHIN).and_then(Item::as_table_like_mut) else {

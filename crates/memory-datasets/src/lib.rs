@@ -16,7 +16,7 @@ pub use shape::{Conversation, Failure, Question, evidence_id, text_of};
 /// The directory of the conversations to use: `dir`, or else the example of memory-bench.
 ///
 /// # Errors
-/// There is none in the working directory.
+/// No directory was named, and the working directory lacks the example.
 pub fn dir_or_example(dir: Option<&PathBuf>) -> Result<PathBuf, Failure> {
     if let Some(dir) = dir {
         return Ok(dir.clone());

@@ -26,7 +26,7 @@ pub(crate) struct Asked {
     pub(crate) said: Vec<Said>,
     /// Where the messages begin that no answer of the model follows.
     pub(crate) new_from: usize,
-    /// The newest text of the user, shortened to the longest query. Empty: there is none.
+    /// The newest text of the user, shortened to the longest query. Empty if no message of the user has text.
     pub(crate) question: String,
     /// Whether the model goes on with a question of an earlier request, such as after a tool.
     pub(crate) goes_on: bool,

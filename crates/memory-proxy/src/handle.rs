@@ -69,7 +69,7 @@ struct Memory {
     session: Option<HeaderValue>,
 }
 
-/// The answer of a provider, or why there is none.
+/// The answer of a provider, or the reason why it gave none.
 type Answered = Result<Response<reqwest::Body>, String>;
 
 /// The answer to a request with memory, ...
@@ -213,8 +213,8 @@ impl Proxy {
         };
         let whose = match Whose::read(&self.config, &head.headers, &asked.named, derived) {
             Ok(whose) => whose,
-            Err(nobody) => {
-                let memory = Memory::off(nobody.reason());
+            Err(refused) => {
+                let memory = Memory::off(refused.reason());
                 return self.send(head, whole(body), Some(memory), call).await;
             }
         };

@@ -99,7 +99,7 @@ impl Tee {
         answer.take(data);
         let left = &mut self.left;
         *left = left.map(|left| left.saturating_sub(data.len() as u64));
-        // Whoever has all of an answer need not wait for the end of its connection.
+        // A turn is stored as soon as its answer is whole, also if the connection stays open.
         if answer.has_ended() || *left == Some(0) {
             self.end();
         }

@@ -2,7 +2,7 @@
 //!
 //! Names come from the headers `x-recollect-…`, or else from the settings and the body. A name
 //! that cannot be used is never replaced by another one: a failed look-up of a user must not
-//! end in the memory of somebody else.
+//! end in the memory of another user.
 
 use http::HeaderMap;
 use memory_contract::{
@@ -32,7 +32,7 @@ pub(crate) struct Whose {
 
 /// Why a request has no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nobody {
+pub(crate) enum NoMemory {
     /// It names no user.
     NoUser,
     /// The name of the user, the app or the conversation cannot be used.
@@ -41,7 +41,7 @@ pub(crate) enum Nobody {
     Session,
 }
 
-impl Nobody {
+impl NoMemory {
     pub(crate) fn reason(self) -> &'static str {
         match self {
             Self::NoUser => "no user",
@@ -59,19 +59,21 @@ impl Whose {
         headers: &HeaderMap,
         named: &Named,
         derived: impl FnOnce(&str, &str) -> String,
-    ) -> Result<Self, Nobody> {
-        let user = header(headers, USER_HEADER).map_err(|()| Nobody::User)?;
+    ) -> Result<Self, NoMemory> {
+        let user = header(headers, USER_HEADER).map_err(|()| NoMemory::User)?;
         let user = user.or_else(|| config.user.clone());
-        let user = user.or_else(|| named.user.clone()).ok_or(Nobody::NoUser)?;
+        let user = user
+            .or_else(|| named.user.clone())
+            .ok_or(NoMemory::NoUser)?;
         if !is_name(&user, limits::USER_ID_CHARS) {
-            return Err(Nobody::User);
+            return Err(NoMemory::User);
         }
-        let app = header(headers, APP_HEADER).map_err(|()| Nobody::App)?;
+        let app = header(headers, APP_HEADER).map_err(|()| NoMemory::App)?;
         let app = app.unwrap_or_else(|| config.app.clone());
         if !is_name(&app, limits::APP_ID_CHARS) {
-            return Err(Nobody::App);
+            return Err(NoMemory::App);
         }
-        let session = header(headers, SESSION_HEADER).map_err(|()| Nobody::Session)?;
+        let session = header(headers, SESSION_HEADER).map_err(|()| NoMemory::Session)?;
         let session = session.or_else(|| named.conversation.clone());
         let is_named = session.is_some();
         let session = session.unwrap_or_else(|| derived(&app, &user));
@@ -82,7 +84,7 @@ impl Whose {
         );
         // Such as one that all users share.
         if names.is_err() || !is_name(&session, limits::SESSION_KEY_CHARS) {
-            return Err(Nobody::Session);
+            return Err(NoMemory::Session);
         }
         Ok(Self {
             app,
@@ -146,7 +148,7 @@ mod tests {
         headers: &[(&'static str, &str)],
         user: Option<&str>,
         conversation: Option<&str>,
-    ) -> Result<Whose, Nobody> {
+    ) -> Result<Whose, NoMemory> {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(*name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
@@ -168,7 +170,7 @@ mod tests {
         assert_eq!(user(&fixed, &header, Some("eve")), Ok("Zoë".to_owned()));
         assert_eq!(user(&fixed, &[], Some("eve")), Ok("ada".to_owned()));
         assert_eq!(user(&open, &[], Some("eve")), Ok("eve".to_owned()));
-        assert_eq!(user(&open, &[], None), Err(Nobody::NoUser));
+        assert_eq!(user(&open, &[], None), Err(NoMemory::NoUser));
     }
 
     #[test]
@@ -177,16 +179,19 @@ mod tests {
         let check = |headers: &[(&'static str, &str)], expected| {
             assert_eq!(read(&fixed, headers, Some("eve"), None), Err(expected));
         };
-        check(&[("x-recollect-user", "")], Nobody::User);
-        check(&[("x-recollect-user", " ")], Nobody::User);
+        check(&[("x-recollect-user", "")], NoMemory::User);
+        check(&[("x-recollect-user", " ")], NoMemory::User);
         check(
             &[("x-recollect-user", "a"), ("x-recollect-user", "b")],
-            Nobody::User,
+            NoMemory::User,
         );
-        check(&[("x-recollect-app", "")], Nobody::App);
-        check(&[("x-recollect-session", "")], Nobody::Session);
-        assert_eq!(read(&fixed, &[], None, Some("")), Err(Nobody::Session));
-        assert_eq!(read(&config(None), &[], Some(""), None), Err(Nobody::User));
+        check(&[("x-recollect-app", "")], NoMemory::App);
+        check(&[("x-recollect-session", "")], NoMemory::Session);
+        assert_eq!(read(&fixed, &[], None, Some("")), Err(NoMemory::Session));
+        assert_eq!(
+            read(&config(None), &[], Some(""), None),
+            Err(NoMemory::User)
+        );
     }
 
     #[test]
@@ -195,7 +200,7 @@ mod tests {
         for session in ["global", "user:eve", "agent_memory:default"] {
             let headers = [("x-recollect-session", session)];
             let refused = read(&fixed, &headers, None, None);
-            assert_eq!(refused, Err(Nobody::Session), "{session}");
+            assert_eq!(refused, Err(NoMemory::Session), "{session}");
         }
         let own = read(&fixed, &[("x-recollect-session", "user:ada")], None, None);
         assert!(own.unwrap().is_named);

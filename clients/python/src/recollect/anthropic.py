@@ -421,7 +421,7 @@ def _path(shown: str, is_file: bool = False, name: str = "path") -> tuple[str, .
 
 
 def _check_text(name: str, value: object) -> None:
-    """Refuses what a model has left out: the SDK passes on what it wrote."""
+    """Refuses a command without a field that it needs: the SDK does not check what the model wrote."""
     if not isinstance(value, str):
         raise ToolError(f"`{name}` is required and is a text")
     try:

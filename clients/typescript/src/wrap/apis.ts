@@ -82,7 +82,7 @@ export function allTexts(items: readonly Item[]): string[] {
   });
 }
 
-/** The place of the newest message of the user that has a text; -1: there is none. */
+/** The place of the newest message of the user that has a text, or -1. */
 export function newestInput(items: readonly Item[]): number {
   return items.map((item) => item.role === "user" && itemText(item) !== "").lastIndexOf(true);
 }

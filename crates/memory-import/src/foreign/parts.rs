@@ -19,7 +19,7 @@ pub(super) fn text(text: impl Into<String>) -> Part {
 /// A file that the source names, and whose content it does not have.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NamedFile {
-    /// The id that it has in the source; the name serves as one where there is none.
+    /// The id that it has in the source, or else its name.
     pub(super) id: String,
     pub(super) name: String,
     pub(super) mime_type: String,
@@ -157,7 +157,7 @@ pub(super) fn string<'a>(object: &'a Value, names: &[&str]) -> &'a str {
         .unwrap_or_default()
 }
 
-/// A list of an object; empty where there is none.
+/// A list in an object; empty if the object lacks it.
 pub(super) fn list<'a>(object: &'a Value, name: &str) -> &'a [Value] {
     object
         .get(name)

@@ -8,7 +8,7 @@ use crate::seen::broken_off;
 
 /// Why a line is not read.
 pub(super) const NOT_UTF8: &str = "it is not UTF-8";
-/// The bytes in which a file is looked at for what is no text.
+/// How many bytes of a file are searched for signs of a binary file.
 const LOOKED_AT: usize = 512;
 
 /// Lines with their numbers, empty ones left out.
@@ -16,7 +16,7 @@ pub(super) type Lines<'a> = dyn Iterator<Item = Numbered> + 'a;
 /// The number of a line, and the line or its problem.
 pub(super) type Numbered = (usize, Result<String, String>);
 
-/// Refuses what is no text, or text in UTF-16.
+/// Refuses binary files, and text in UTF-16.
 ///
 /// # Errors
 /// What it is, in words.

@@ -40,7 +40,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Whether somebody still waits for the answer.
+    /// Whether the caller still waits for the answer.
     pub fn is_open(&self) -> bool {
         !self.fate.is_closed()
     }
