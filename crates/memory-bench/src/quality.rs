@@ -50,8 +50,9 @@ struct Report {
     sets: Vec<SetReport>,
 }
 
+/// How much of the evidence of a data set's questions was found, in percent.
 #[derive(Serialize)]
-struct SetReport {
+pub struct SetReport {
     set: String,
     conversations: usize,
     messages: usize,
@@ -62,22 +63,47 @@ struct SetReport {
 /// Measures, and prints the report.
 pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), Failure> {
     let service = Service::attach_or_start(target).await?;
+    let clients = service.connect().await?;
+    let sets = sets(&clients, &options.dirs, options.sample, options.misses).await?;
+    service.stop().await?;
+    let report = Report {
+        unit: "percent",
+        machine: Machine::here(),
+        sets,
+    };
+    if json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        println!("{}", report.machine.line());
+        print_sets(&report.sets);
+    }
+    Ok(())
+}
+
+/// Imports the data sets of directories, each into an app of its own, and asks their questions: at most
+/// `sample` of each conversation and category. `misses` prints those whose evidence was not all found.
+pub async fn sets(
+    clients: &Clients,
+    dirs: &[PathBuf],
+    sample: Option<usize>,
+    misses: bool,
+) -> Result<Vec<SetReport>, Failure> {
     let embedder = tokio::task::spawn_blocking(|| Embedder::start(&embedding())).await??;
     let mut sets = Vec::new();
-    for dir in &options.dirs {
+    for dir in dirs {
         let name = dir.file_name().unwrap_or_default().to_string_lossy();
         let mut conversations = memory_datasets::read_all(dir)?;
-        if let Some(sample) = options.sample {
+        if let Some(sample) = sample {
             for conversation in &mut conversations {
                 reduce(&mut conversation.questions, sample);
             }
         }
         let mut set = Set {
-            clients: service.connect().await?,
+            clients: clients.clone(),
             app: new_app(),
             plain: BTreeMap::new(),
             tallies: METHODS.map(|_| Tally::default()),
-            misses: options.misses,
+            misses,
         };
         for conversation in &conversations {
             let plain = Plain::new(conversation, embedder.clone()).await?;
@@ -96,19 +122,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
                 .collect(),
         });
     }
-    service.stop().await?;
-
-    let report = Report {
-        unit: "percent",
-        machine: Machine::here(),
-        sets,
-    };
-    if json {
-        println!("{}", serde_json::to_string(&report)?);
-    } else {
-        print_tables(&report);
-    }
-    Ok(())
+    Ok(sets)
 }
 
 /// Keeps at most `sample` questions of each category, evenly spread.
@@ -216,10 +230,10 @@ fn print_miss(question: &Question, found: &[String]) {
     }
 }
 
-fn print_tables(report: &Report) {
+/// Prints a table for each data set.
+pub fn print_sets(sets: &[SetReport]) {
     println!("Percent of a question's evidence among the first k matches.");
-    println!("{}", report.machine.line());
-    for set in &report.sets {
+    for set in sets {
         println!(
             "\n{}: {} conversations, {} messages",
             set.set, set.conversations, set.messages

@@ -196,7 +196,7 @@ impl FileStore<'_> {
         let rows = self
             .store
             .main
-            .within(self.caller, query!("files/find"), params)
+            .call(self.caller, query!("files/find"), params)
             .await?;
         let (mut bytes, mut last) = (0, 0);
         for row in &rows {

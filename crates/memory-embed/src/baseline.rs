@@ -53,9 +53,28 @@ impl Baseline {
         self.spread
     }
 
-    /// How far a similarity to a query is above that of unrelated texts, in standard deviations.
-    pub fn distance(&self, query: &[f32], similarity: f32) -> f32 {
-        (similarity - dot(query, &self.mean)) / self.spread
+    /// The baseline of one query.
+    pub fn of_query(&self, query: &[f32]) -> QueryBaseline {
+        QueryBaseline {
+            expected: dot(query, &self.mean),
+            spread: self.spread,
+        }
+    }
+}
+
+/// How similar a model finds a query and unrelated texts.
+#[derive(Clone, Copy, Debug)]
+pub struct QueryBaseline {
+    /// The mean of their similarities.
+    expected: f32,
+    /// The standard deviation of the similarities of unrelated texts.
+    spread: f32,
+}
+
+impl QueryBaseline {
+    /// How far a similarity to the query is above that of unrelated texts, in standard deviations.
+    pub fn distance(self, similarity: f32) -> f32 {
+        (similarity - self.expected) / self.spread
     }
 }
 
@@ -69,8 +88,9 @@ mod tests {
         let vectors = [vec![1.0, 0.0], vec![0.8, 0.6], vec![0.6, 0.8]];
         let baseline = Baseline::new(&vectors).unwrap();
         let expected = dot(&[1.0, 0.0], &[0.8, 1.4 / 3.0]);
-        assert!(baseline.distance(&[1.0, 0.0], expected).abs() < 1e-4);
-        let above = baseline.distance(&[1.0, 0.0], expected + baseline.spread);
+        let of_query = baseline.of_query(&[1.0, 0.0]);
+        assert!(of_query.distance(expected).abs() < 1e-4);
+        let above = of_query.distance(expected + baseline.spread);
         assert!((above - 1.0).abs() < 1e-4, "{above}");
         // Deviations from the rows' means: 0.1, -0.1; -0.08, 0.08; -0.18, 0.18.
         assert!(

@@ -20,7 +20,7 @@ mod vocabulary;
 mod weight;
 mod worker;
 
-pub use baseline::Baseline;
+pub use baseline::{Baseline, QueryBaseline};
 pub use config::{
     EmbedderConfig, EmbedderKind, EmbeddingCalls, ModelPrecision, default_model_dir,
     default_runtime_library,

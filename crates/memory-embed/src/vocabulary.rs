@@ -13,12 +13,12 @@ use sha2::{Digest as _, Sha256};
 /// Any error of ONNX Runtime or of the tokenizer.
 pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// The copy: a SHA-256 of `tokenizer.json` and of the rest, then the rest.
+/// The copy: a SHA-256 of this program's version, of `tokenizer.json` and of the rest, then the rest.
 const COPY: &str = "tokenizer.kitoken";
 const DIGEST_BYTES: usize = 32;
 
 /// Reads the vocabulary of the model in a directory. A copy that is missing, of another
-/// `tokenizer.json` or damaged is written anew; where that fails, the next process tries again.
+/// `tokenizer.json` or version of this program, or damaged is written anew; where that fails, the next process tries again.
 pub(crate) fn read(directory: &Path) -> Result<Kitoken, Error> {
     let original = fs::read(directory.join("tokenizer.json"))?;
     let path = directory.join(COPY);
@@ -42,12 +42,13 @@ fn of_copy(original: &[u8], copy: &[u8]) -> Option<Kitoken> {
     if written != digest(original, body) {
         return None;
     }
-    // Not of another version of kitoken's format.
     Kitoken::from_slice(body).ok()
 }
 
 fn digest(original: &[u8], body: &[u8]) -> [u8; DIGEST_BYTES] {
+    // Another version may read the original differently, or write another format.
     Sha256::new()
+        .chain_update(env!("CARGO_PKG_VERSION"))
         .chain_update(original)
         .chain_update(body)
         .finalize()

@@ -43,6 +43,12 @@ pub trait Index: Send + Sync + 'static {
     /// As [`Index::apply`].
     async fn search(&self, search: Search) -> Result<Candidates, IndexError>;
 
+    /// Whether one search by both costs much less than one by each. Otherwise it is faster to search
+    /// by words before the dense vector is known.
+    fn searches_at_once(&self) -> bool {
+        self.backend() == Backend::Qdrant
+    }
+
     /// The speakers' names of the selected points, the most frequent first, at most
     /// `limit`. Counts may be approximate.
     ///

@@ -95,9 +95,14 @@ impl Tenants {
         self.sum() - before.sum::<usize>()
     }
 
-    /// The configuration with a key for each (TOML).
+    /// The number of the tenant that has no conversations.
+    pub fn other(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// The configuration with a key for each, and for the other one (TOML).
     pub fn config(&self) -> String {
-        let keys = (0..self.messages.len()).map(|tenant| {
+        let keys = (0..=self.other()).map(|tenant| {
             let digest = ring::digest::digest(&ring::digest::SHA256, key(tenant).as_bytes());
             let hash: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
             format!("[[auth.keys]]\nname = 'key-{tenant}'\ntenant = 'tenant-{tenant}'\nsha256 = '{hash}'\nscopes = ['admin']\n")

@@ -13,8 +13,15 @@ use std::{fs, path::Path, sync::Arc, time::Duration};
 use serde::Serialize;
 
 use crate::{
-    Failure, Target, data::Directory, machine::Machine, random::Random, service::Service,
-    stats::rounded, table::table,
+    Failure, Target,
+    clients::Clients,
+    data::Directory,
+    machine::Machine,
+    quality::{self, SetReport},
+    random::Random,
+    service::Service,
+    stats::rounded,
+    table::table,
 };
 use fill::Tenants;
 use finished::Finished;
@@ -30,6 +37,8 @@ struct Report {
     tenants: usize,
     generated_vectors: bool,
     sizes: Vec<OfSize>,
+    /// Beside the conversations of the largest size.
+    quality: Vec<SetReport>,
 }
 
 /// Runs all sizes and prints the report, also if a later size fails.
@@ -45,10 +54,12 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
         return Err("--sizes ascend, as in 10k,100k,1M".into());
     }
     let mut finished = Finished::read(options)?;
-    let outcome = grow(target, options, &sizes, &mut finished).await;
-    if outcome.is_err() && finished.sizes.is_empty() {
-        return outcome;
-    }
+    let grown = grow(target, options, &sizes, &mut finished).await;
+    let (quality, outcome) = match grown {
+        Ok(quality) => (quality, Ok(())),
+        Err(error) if finished.sizes.is_empty() => return Err(error),
+        Err(error) => (Vec::new(), Err(error)),
+    };
     let report = Report {
         machine: Machine::here(),
         index: target.index(),
@@ -56,6 +67,7 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
         tenants: options.tenants,
         generated_vectors: !options.embed,
         sizes: finished.sizes,
+        quality,
     };
     match json {
         true => println!("{}", serde_json::to_string(&report)?),
@@ -64,16 +76,16 @@ pub async fn run(target: &Target, options: &Options, json: bool) -> Result<(), F
     outcome
 }
 
-/// Measures the sizes that are not finished.
+/// Measures the sizes that are not finished, and the quality at the last one.
 async fn grow(
     target: &Target,
     options: &Options,
     sizes: &[usize],
     finished: &mut Finished,
-) -> Result<(), Failure> {
+) -> Result<Vec<SetReport>, Failure> {
     let first = finished.sizes.len();
     if first >= sizes.len() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let tenants = |place: usize| {
         let (smaller, from) = sizes.split_at(place);
@@ -107,7 +119,14 @@ async fn grow(
             service = service.restart(target, &filling).await?;
         }
     }
-    service.stop().await
+    let mut quality = Vec::new();
+    if !options.quality.is_empty() {
+        let other = fill::header(tenants(first).other())?;
+        let clients = Clients::new(service.channel().await?, &other);
+        quality = quality::sets(&clients, &options.quality, options.sample, false).await?;
+    }
+    service.stop().await?;
+    Ok(quality)
 }
 
 async fn measured(
@@ -227,5 +246,9 @@ impl Report {
         add("data on disk, MB", &|size| size.disk_mb.to_string());
         add("  of it index, MB", &|size| size.index_disk_mb.to_string());
         println!("{rows}");
+        if !self.quality.is_empty() {
+            println!();
+            quality::print_sets(&self.quality);
+        }
     }
 }

@@ -23,6 +23,14 @@ pub struct Options {
     /// Default: a temporary directory.
     #[arg(long)]
     pub(super) data_dir: Option<PathBuf>,
+    /// After the largest size, also measure recall's quality on these directories of
+    /// conversations, as `memory-bench quality` does, in a tenant of their own. Not measured again
+    /// for a size that is finished.
+    #[arg(long, num_args = 1..)]
+    pub(super) quality: Vec<PathBuf>,
+    /// Ask at most so many questions of each conversation and category of --quality.
+    #[arg(long)]
+    pub(super) sample: Option<usize>,
     /// Rounds, each with one block of each kind in random order.
     #[arg(long, default_value_t = 5)]
     pub(super) rounds: usize,

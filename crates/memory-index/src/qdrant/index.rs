@@ -88,6 +88,7 @@ impl Index for QdrantIndex {
         let exact = by_meaning && self.is_exact(&selection, deadline).await?;
         let mut queries = Vec::with_capacity(3);
         let mut ask = |using: &str, input: VectorInput| {
+            let exact = exact && using == DENSE;
             queries.push(self.query(&selection, using, input, exact, limit))
         };
         if let Some(dense) = dense {

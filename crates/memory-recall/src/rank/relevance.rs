@@ -1,6 +1,6 @@
 //! How likely a match answers its query.
 
-use memory_embed::Baseline;
+use memory_embed::QueryBaseline;
 use memory_text::LexicalVector;
 
 use super::evidence::trust_in_words;
@@ -49,8 +49,8 @@ fn probability(log_odds: f64) -> f32 {
 /// across embedding models.
 #[derive(Debug, Default)]
 pub(crate) struct Relevance {
-    /// The vector of the query and what is known of its model; `None` for a search by word.
-    meaning: Option<(Vec<f32>, Baseline)>,
+    /// How similar the query is to unrelated texts; `None` for a search by word.
+    meaning: Option<QueryBaseline>,
     /// The words of the query, weighed; `None` for a search by meaning.
     words: Option<LexicalVector>,
     /// The weights of these words together.
@@ -59,7 +59,7 @@ pub(crate) struct Relevance {
 
 impl Relevance {
     pub(crate) fn new(
-        meaning: Option<(Vec<f32>, Baseline)>,
+        meaning: Option<QueryBaseline>,
         words: Option<LexicalVector>,
         query: &QueryTraits,
     ) -> Self {
@@ -75,10 +75,10 @@ impl Relevance {
     /// language than the query.
     pub(super) fn of_scores(&self, dense: Option<f32>, lexical: f32, best_lexical: f32) -> f32 {
         let share = self.share(lexical);
-        let Some((similarity, (query, baseline))) = dense.zip(self.meaning.as_ref()) else {
+        let Some((similarity, baseline)) = dense.zip(self.meaning) else {
             return probability(BY_WORD.log_odds(0.0, share));
         };
-        let distance = f64::from(baseline.distance(query, similarity));
+        let distance = f64::from(baseline.distance(similarity));
         let trust = match self.words {
             Some(_) => trust_in_words(f64::from(best_lexical), self.weight),
             None => 0.0,
@@ -102,6 +102,7 @@ impl Relevance {
 
 #[cfg(test)]
 mod tests {
+    use memory_embed::Baseline;
     use memory_text::{lexical_memory, lexical_query};
 
     use super::*;
@@ -129,10 +130,10 @@ mod tests {
     fn where_words_say_nothing_the_meaning_tells() {
         let vector = |angle: f32| vec![angle.cos(), angle.sin()];
         let unrelated = [0.0, 0.3, 0.9, 1.4].map(vector);
-        let baseline = Baseline::new(&unrelated).unwrap();
+        let baseline = Baseline::new(&unrelated).unwrap().of_query(&vector(0.6));
         let words = lexical_query("Wo steht das blaue Auto?", &[]);
         let traits = QueryTraits::new("Wo steht das blaue Auto?", &[], Some(&words));
-        let relevance = Relevance::new(Some((vector(0.6), baseline)), Some(words), &traits);
+        let relevance = Relevance::new(Some(baseline), Some(words), &traits);
         let of = |dense, lexical, best| relevance.of_scores(Some(dense), lexical, best);
         assert!(of(0.99, 1.0, 1.0) > of(0.8, 1.0, 1.0));
         assert!(of(0.99, 1.0, 1.0) > of(0.99, 0.0, 1.0));

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use memory_embed::Baseline;
-use memory_index::{Candidate, Candidates, IndexError, IndexState, Search, Selection};
+use memory_embed::{Baseline, QueryBaseline};
+use memory_index::{Candidates, IndexError, IndexState, Search};
 use memory_store::Caller;
 use memory_text::LexicalVector;
 
@@ -28,8 +28,8 @@ pub(super) struct IndexAnswer {
     pub(super) searched_by: Method,
     /// The words of the query, weighed; `None` for a search by meaning alone.
     pub(super) words: Option<LexicalVector>,
-    /// The vector of the query and the baseline of its model; `None` without a search by meaning.
-    pub(super) meaning: Option<(Vec<f32>, Baseline)>,
+    /// How similar the query is to unrelated texts; `None` without a search by meaning.
+    pub(super) meaning: Option<QueryBaseline>,
     /// The search by meaning found more than it returned.
     pub(super) is_cut: bool,
     /// A search found more than it returned.
@@ -67,14 +67,14 @@ pub(super) fn describe_metrics() {
     metrics::describe_histogram!(
         "recollect_index_search_seconds",
         metrics::Unit::Seconds,
-        "Duration of one search of the index, by word or by meaning, without embedding the query and reading the matches."
+        "Duration of one search of the index, by word, by meaning or by both, without embedding the query and reading the matches."
     );
 }
 
 impl Searcher {
-    /// Searches the index by word while the question is embedded, then by meaning. Before
-    /// both, it waits for the index to reach the revision, or reads the pending changes: one
-    /// that is indexed meanwhile is in one of the two at least.
+    /// Searches the index by meaning and by word: at once, or by word while the question is embedded,
+    /// as the index prefers. Before, it waits for the index to reach the revision, or reads the
+    /// pending changes: one that is indexed meanwhile is in one of the two at least.
     pub(super) async fn search_index(
         &self,
         caller: &Caller,
@@ -82,16 +82,7 @@ impl Searcher {
         pending: impl Future<Output = Result<Pending, RecallError>>,
     ) -> Result<IndexAnswer, RecallError> {
         self.refresh_state(&caller.tenant);
-        let limit = query.limit;
-        let search_by_word = |words| {
-            self.search_once(Search {
-                selection: query.selection.clone(),
-                dense: None,
-                lexical: Some(words),
-                limit,
-            })
-        };
-        let by_word = async {
+        let meanwhile = async {
             let wait = async {
                 let reached = self.wait_for_revision(caller, query).await;
                 // Afterwards, so that they include what was waited for.
@@ -100,15 +91,15 @@ impl Searcher {
             let ((reached, weights), pending) = tokio::join!(wait, pending);
             let (reached, pending) = (reached?, pending?);
             let words = weights.weigh(query.words.clone());
-            let found = match query.method {
-                Method::Dense => Ok(Candidates::default()),
-                Method::Hybrid | Method::Lexical => search_by_word(words.clone()).await,
+            let by_word = match query.method == Method::Hybrid && !self.index.searches_at_once() {
+                true => Some(self.ask_index(query, query.limit, None, Some(&words)).await),
+                false => None,
             };
-            Ok::<_, RecallError>((reached, pending, words, found))
+            Ok::<_, RecallError>((reached, pending, words, by_word))
         };
         let embed = self.embed(caller, query.method, &query.meaning);
-        let (embedded, by_word) = tokio::join!(embed, by_word);
-        let (reached, mut pending, words, mut found) = by_word?;
+        let (embedded, meanwhile) = tokio::join!(embed, meanwhile);
+        let (reached, mut pending, words, by_word) = meanwhile?;
         let mut degradations = Vec::new();
         let (dense, method) = match embedded {
             Ok(dense) => (dense, query.method),
@@ -117,42 +108,38 @@ impl Searcher {
                 // Only the search by word is left.
                 match query.method {
                     Method::Hybrid => (None, Method::Hybrid),
-                    Method::Dense | Method::Lexical => {
-                        found = search_by_word(words.clone()).await;
-                        (None, Method::Lexical)
-                    }
+                    Method::Dense | Method::Lexical => (None, Method::Lexical),
                 }
             }
         };
         let lexical = (method != Method::Dense).then_some(words);
-        let mut is_cut = false;
-        let mut baseline = None;
-        if found.is_ok()
-            && let Some(dense) = &dense
-        {
-            baseline = self.baseline().await;
-            let spread = baseline.as_ref().map_or(0.0, Baseline::spread);
-            match self.by_meaning(query, dense, spread).await {
-                Ok((by_meaning, cut)) => {
-                    is_cut = cut;
-                    found = found.map(|found| Candidates {
-                        dense: by_meaning,
-                        ..found
-                    });
-                }
-                Err(error) => found = Err(error),
-            }
-        }
+        let baseline = match dense {
+            Some(_) => self.baseline().await,
+            None => None,
+        };
+        let searched = self
+            .complete(
+                query,
+                by_word,
+                dense.as_deref().zip(Some(baseline)),
+                lexical.as_ref(),
+            )
+            .await;
+        let (mut found, is_cut) = match searched {
+            Ok((found, is_cut)) => (Ok(found), is_cut),
+            Err(error) => (Err(error), false),
+        };
         let is_full = is_cut
             || found
                 .as_ref()
-                .is_ok_and(|found| found.lexical.len() >= limit);
+                .is_ok_and(|found| found.lexical.len() >= query.limit);
         if let Ok(found) = &mut found
             && !pending.is_empty()
         {
             let embedder = self.embedder.as_ref();
+            let (dense, lexical) = (dense.as_deref(), lexical.as_ref());
             pending
-                .join(found, embedder, dense.as_deref(), lexical.as_ref(), limit)
+                .join(found, embedder, dense, lexical, query.limit)
                 .await;
         }
         if reached.given_up {
@@ -167,7 +154,9 @@ impl Searcher {
             method,
             searched_by,
             words: lexical,
-            meaning: dense.zip(baseline),
+            meaning: dense
+                .zip(baseline)
+                .map(|(dense, baseline)| baseline.of_query(&dense)),
             is_cut,
             is_full,
             lag: match (pending.unread, pending.without_vector) {
@@ -183,47 +172,60 @@ impl Searcher {
         })
     }
 
-    /// The messages or memories nearest to a vector, and whether the index has more. `spread`: the
-    /// standard deviation of the similarities of unrelated texts.
-    async fn by_meaning(
+    /// The messages or memories that were found by word already, or else are found now, and those
+    /// nearest to a vector, with the model's baseline. Returns also whether the index has more of these.
+    async fn complete(
         &self,
         query: &IndexQuery,
-        dense: &[f32],
-        spread: f32,
-    ) -> Result<(Vec<Candidate>, bool), IndexError> {
-        let (selection, most) = (&query.selection, query.limit);
-        let (mut best, mut is_cut) = self.nearest(selection, dense, spread, most).await?;
-        // Passages of a few long messages may have taken most places.
-        if is_cut && best.len() < most / 2 {
-            let more = most.saturating_mul(WHEN_CROWDED);
-            (best, is_cut) = self.nearest(selection, dense, spread, more).await?;
+        by_word: Option<Result<Candidates, IndexError>>,
+        dense: Option<(&[f32], Option<&Baseline>)>,
+        words: Option<&LexicalVector>,
+    ) -> Result<(Candidates, bool), IndexError> {
+        let by_word = by_word.transpose()?;
+        let words = words.filter(|_| by_word.is_none());
+        let Some((dense, baseline)) = dense else {
+            let found = match by_word {
+                Some(found) => found,
+                None => self.ask_index(query, query.limit, None, words).await?,
+            };
+            return Ok((found, false));
+        };
+        let mut found = self
+            .ask_index(query, query.limit, Some(dense), words)
+            .await?;
+        if let Some(by_word) = by_word {
+            found.lexical = by_word.lexical;
         }
-        best.truncate(most);
-        Ok((best, is_cut))
+        let spread = baseline.map_or(0.0, Baseline::spread);
+        let mut limit = query.limit;
+        let mut is_cut = found.dense.len() >= limit;
+        found.dense = best_passages(found.dense, spread);
+        // Passages of a few long messages may have taken most places.
+        if is_cut && found.dense.len() < limit / 2 {
+            limit = limit.saturating_mul(WHEN_CROWDED);
+            let more = self.ask_index(query, limit, Some(dense), None).await?;
+            is_cut = more.dense.len() >= limit;
+            found.dense = best_passages(more.dense, spread);
+        }
+        found.dense.truncate(query.limit);
+        Ok((found, is_cut))
     }
 
-    /// The messages or memories of the `limit` points nearest to a vector, and whether the index has
-    /// more.
-    async fn nearest(
+    /// Searches the index by meaning, by word, or by both, for at most `limit` candidates of each.
+    async fn ask_index(
         &self,
-        selection: &Selection,
-        dense: &[f32],
-        spread: f32,
+        query: &IndexQuery,
         limit: usize,
-    ) -> Result<(Vec<Candidate>, bool), IndexError> {
+        dense: Option<&[f32]>,
+        words: Option<&LexicalVector>,
+    ) -> Result<Candidates, IndexError> {
+        let started = Instant::now();
         let search = Search {
-            selection: selection.clone(),
-            dense: Some(dense.to_vec()),
-            lexical: None,
+            selection: query.selection.clone(),
+            dense: dense.map(<[f32]>::to_vec),
+            lexical: words.cloned(),
             limit,
         };
-        let found = self.search_once(search).await?.dense;
-        let is_cut = found.len() >= limit;
-        Ok((best_passages(found, spread), is_cut))
-    }
-
-    async fn search_once(&self, search: Search) -> Result<Candidates, IndexError> {
-        let started = Instant::now();
         let found = self.index.search(search).await;
         metrics::histogram!("recollect_index_search_seconds")
             .record(started.elapsed().as_secs_f64());
@@ -232,9 +234,9 @@ impl Searcher {
 
     /// How similar the embedding model finds unrelated texts. Without it, the relevance of matches
     /// is estimated by their words.
-    async fn baseline(&self) -> Option<Baseline> {
+    async fn baseline(&self) -> Option<&Baseline> {
         match self.embedder.as_ref()?.baseline().await {
-            Ok(baseline) => baseline.cloned(),
+            Ok(baseline) => baseline,
             Err(error) => {
                 tracing::warn!(%error, "embedding the texts that similarities are compared with failed");
                 None
