@@ -71,9 +71,6 @@ impl Default for Options {
 /// The model of a test's own server that sets nothing of `embedding`: it loads in a quarter of the
 /// default model's time. The shared server has the default model.
 const SMALL_MODEL: &str = "embedding.model = \"all-minilm-l6-v2\"";
-/// How long a local model may take for a question, and an eighth of that for the messages of a turn:
-/// the machine may be busy, and what becomes of a slow model is tested with one behind an endpoint.
-const PATIENT_MODEL: &str = "embedding.query_timeout = \"20s\"";
 
 impl Options {
     /// The defaults with further lines of configuration.
@@ -126,17 +123,13 @@ impl Options {
     fn toml(&self, metrics: Option<&str>) -> String {
         let metrics = metrics.unwrap_or("127.0.0.1:0");
         let keys: String = self.keys.iter().map(|key| key.toml()).collect();
-        let sets = |key| self.config.iter().any(|line| line.starts_with(key));
-        let model = match sets("embedding.") {
+        let is_model = |line: &String| line.starts_with("embedding.");
+        let model = match self.config.iter().any(is_model) {
             true => "",
             false => SMALL_MODEL,
         };
-        let timeout = match sets("embedding.kind") || sets("embedding.query_timeout") {
-            true => "",
-            false => PATIENT_MODEL,
-        };
         format!(
-            "telemetry.metrics_listen = \"{metrics}\"\n{model}\n{timeout}\n{}\n\n{keys}",
+            "telemetry.metrics_listen = \"{metrics}\"\n{model}\n{}\n\n{keys}",
             self.config.join("\n")
         )
     }

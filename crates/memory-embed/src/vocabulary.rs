@@ -17,8 +17,9 @@ pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 const COPY: &str = "tokenizer.kitoken";
 const DIGEST_BYTES: usize = 32;
 
-/// Reads the vocabulary of the model in a directory. A copy that is missing, of another
-/// `tokenizer.json` or version of this program, or damaged is written anew; where that fails, the next process tries again.
+/// Reads the vocabulary of the model in a directory. A copy that is missing, damaged, of another
+/// `tokenizer.json` or of another version of this program is written anew; where that fails, the next
+/// process tries again.
 pub(crate) fn read(directory: &Path) -> Result<Kitoken, Error> {
     let original = fs::read(directory.join("tokenizer.json"))?;
     let path = directory.join(COPY);

@@ -46,7 +46,7 @@ pub trait Index: Send + Sync + 'static {
     /// Whether one search by both costs much less than one by each. Otherwise it is faster to search
     /// by words before the dense vector is known.
     fn searches_at_once(&self) -> bool {
-        self.backend() == Backend::Qdrant
+        false
     }
 
     /// The speakers' names of the selected points, the most frequent first, at most

@@ -91,7 +91,8 @@ async fn grow(
         let (smaller, from) = sizes.split_at(place);
         Tenants::new(options.tenants.max(1), smaller, from[0])
     };
-    let keys = tenants(first).config();
+    let all = tenants(first);
+    let keys = all.config();
     let model_dir = tempfile::tempdir()?;
     let filling = if options.embed {
         keys.clone()
@@ -121,7 +122,7 @@ async fn grow(
     }
     let mut quality = Vec::new();
     if !options.quality.is_empty() {
-        let other = fill::header(tenants(first).other())?;
+        let other = fill::header(all.other())?;
         let clients = Clients::new(service.channel().await?, &other);
         quality = quality::sets(&clients, &options.quality, options.sample, false).await?;
     }

@@ -7,6 +7,8 @@ RETURNS TABLE (
     place bigint
 )
 LANGUAGE plpgsql STABLE
+-- The digests are few, whatever the statistics of a new table say.
+SET enable_bitmapscan = off SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
@@ -22,7 +24,11 @@ BEGIN
                 ORDER BY wanted.place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
             ) AS bytes_before
         FROM unnest(p_digests) WITH ORDINALITY AS wanted (digest, place)
-        JOIN recollect.files f ON f.tenant_id = p_tenant AND f.digest = wanted.digest
+        CROSS JOIN LATERAL (
+            SELECT f.* FROM recollect.files f
+            WHERE f.tenant_id = p_tenant AND f.digest = wanted.digest
+            OFFSET 0
+        ) AS f
     ) AS found
     WHERE COALESCE(found.bytes_before, 0) < p_max_bytes
     ORDER BY found.place;

@@ -144,6 +144,10 @@ impl Index for QdrantIndex {
         Ok(found)
     }
 
+    fn searches_at_once(&self) -> bool {
+        true
+    }
+
     async fn names(&self, selection: &Selection, limit: usize) -> Result<Vec<String>, IndexError> {
         let request = FacetCountsBuilder::new(self.schema.collection(), field::NAME)
             .filter(filter_of(selection))

@@ -113,17 +113,14 @@ impl Searcher {
             }
         };
         let lexical = (method != Method::Dense).then_some(words);
-        let baseline = match dense {
-            Some(_) => self.baseline().await,
-            None => None,
+        let baseline = match (&dense, &by_word) {
+            // The search has failed already.
+            (None, _) | (_, Some(Err(_))) => None,
+            (Some(_), _) => self.baseline().await,
         };
+        let spread = baseline.map_or(0.0, Baseline::spread);
         let searched = self
-            .complete(
-                query,
-                by_word,
-                dense.as_deref().zip(Some(baseline)),
-                lexical.as_ref(),
-            )
+            .complete(query, by_word, dense.as_deref(), lexical.as_ref(), spread)
             .await;
         let (mut found, is_cut) = match searched {
             Ok((found, is_cut)) => (Ok(found), is_cut),
@@ -173,37 +170,31 @@ impl Searcher {
     }
 
     /// The messages or memories that were found by word already, or else are found now, and those
-    /// nearest to a vector, with the model's baseline. Returns also whether the index has more of these.
+    /// nearest to a vector. Returns also whether the index has more of these. `spread`: the standard
+    /// deviation of the similarities of unrelated texts.
     async fn complete(
         &self,
         query: &IndexQuery,
         by_word: Option<Result<Candidates, IndexError>>,
-        dense: Option<(&[f32], Option<&Baseline>)>,
+        dense: Option<&[f32]>,
         words: Option<&LexicalVector>,
+        spread: f32,
     ) -> Result<(Candidates, bool), IndexError> {
-        let by_word = by_word.transpose()?;
-        let words = words.filter(|_| by_word.is_none());
-        let Some((dense, baseline)) = dense else {
-            let found = match by_word {
-                Some(found) => found,
-                None => self.ask_index(query, query.limit, None, words).await?,
-            };
-            return Ok((found, false));
-        };
-        let mut found = self
-            .ask_index(query, query.limit, Some(dense), words)
-            .await?;
-        if let Some(by_word) = by_word {
-            found.lexical = by_word.lexical;
-        }
-        let spread = baseline.map_or(0.0, Baseline::spread);
         let mut limit = query.limit;
+        let mut found = match by_word.transpose()? {
+            None => self.ask_index(query, limit, dense, words).await?,
+            Some(by_word) if dense.is_none() => by_word,
+            Some(by_word) => Candidates {
+                lexical: by_word.lexical,
+                ..self.ask_index(query, limit, dense, None).await?
+            },
+        };
         let mut is_cut = found.dense.len() >= limit;
         found.dense = best_passages(found.dense, spread);
         // Passages of a few long messages may have taken most places.
         if is_cut && found.dense.len() < limit / 2 {
             limit = limit.saturating_mul(WHEN_CROWDED);
-            let more = self.ask_index(query, limit, Some(dense), None).await?;
+            let more = self.ask_index(query, limit, dense, None).await?;
             is_cut = more.dense.len() >= limit;
             found.dense = best_passages(more.dense, spread);
         }
