@@ -188,10 +188,13 @@ async fn l03_the_pool_has_a_limit_and_a_timeout() {
     let start = Instant::now();
     let answers = histories(&client, &thread_id, 12).await;
     assert!(start.elapsed() < Duration::from_secs(20));
-    assert!(
-        connections(&cluster).await <= 3,
-        "pool_size and max_overflow are a limit"
-    );
+    // A backend whose connection was replaced ends a little later.
+    eventually(
+        "pool_size and max_overflow limit the connections",
+        SOON,
+        async || connections(&cluster).await <= 3,
+    )
+    .await;
     let mut starved = 0;
     for answer in answers {
         let failure = answer.expect_err("the table is locked");
