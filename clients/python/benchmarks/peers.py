@@ -244,7 +244,7 @@ def main() -> None:
         sides: dict[str, dict[str, Call | Native]] = {
             "Recollect": {
                 "append": lambda text: session.append(user=text),
-                "search": lambda text: user.recall(text, top_k=10),
+                "search": lambda text: user.search(text),
             },
             "mem0": {
                 "append": lambda text: peer.add(text, user_id=USER, infer=False),

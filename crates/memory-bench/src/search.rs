@@ -12,7 +12,7 @@ use std::{
 };
 
 use clap::Args;
-use memory_contract::proto::{MemoryPolicy, RecallRequest, UserRef};
+use memory_contract::proto::{SearchRequest, UserRef};
 
 use crate::{
     Failure, Target,
@@ -34,7 +34,7 @@ pub struct Options {
     /// A file of queries, one a line. Each is asked once; the run fails when none is left.
     #[arg(long)]
     queries: PathBuf,
-    /// Maximum number of matches: 0 to 100.
+    /// Maximum number of matches: 1 to 100.
     #[arg(long, default_value_t = 10)]
     top_k: i32,
     /// Concurrent callers, each of which waits for its answer.
@@ -103,16 +103,13 @@ impl Call for Searcher {
     async fn call(&mut self) -> Result<(), Failure> {
         let place = self.next.fetch_add(1, Ordering::Relaxed);
         let query = self.queries.get(place).ok_or("no query is left")?;
-        let request = RecallRequest {
+        let request = SearchRequest {
             target: Some(self.user.clone().into()),
             query: query.clone(),
-            policy: Some(MemoryPolicy {
-                top_k: Some(self.top_k),
-                ..Default::default()
-            }),
+            top_k: Some(self.top_k),
             ..Default::default()
         };
-        let answer = self.clients.recall.recall(request).await?.into_inner();
+        let answer = self.clients.recall.search(request).await?.into_inner();
         match answer.degradations.first() {
             Some(degradation) => Err(format!("degraded: {}", degradation.message).into()),
             None => Ok(()),

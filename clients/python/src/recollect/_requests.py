@@ -265,6 +265,29 @@ def recall(
     return fill(request, {"max_tokens": max_tokens})
 
 
+def search(
+    target: v1.Target,
+    query: str,
+    top_k: int | None,
+    min_score: float | None,
+    filter: types.Filter | None,
+    method: types.Method | None,
+    all_branches: bool = False,
+    freshness: v1.Freshness | None = None,
+) -> v1.SearchRequest:
+    return make(
+        v1.SearchRequest,
+        target=target,
+        query=query,
+        top_k=top_k,
+        min_score=min_score,
+        filter=message_filter(filter),
+        method=search_method(method),
+        all_branches=all_branches,
+        freshness=freshness,
+    )
+
+
 def format_number(name: types.Format) -> v1.ProviderFormat.ValueType:
     if name not in FORMATS:
         raise invalid("format", f"{name!r} is none of: {', '.join(FORMATS)}")

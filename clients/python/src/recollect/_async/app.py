@@ -146,3 +146,26 @@ class AsyncApp:
         """
         request = _requests.recall(self._target, query, top_k, max_tokens, filter, method)
         return _results.recall(await self._channels.stubs().recall.Recall(request, timeout=timeout))
+
+    async def search(
+        self,
+        query: str,
+        *,
+        top_k: int | None = None,
+        min_score: float | None = None,
+        filter: types.Filter | None = None,
+        method: types.Method | None = None,
+        timeout: float | None = None,
+    ) -> types.RecallResult:
+        """Only the best matches among the messages of all users, best first.
+
+        Args:
+            query: the text to match: 1 to 8,192 characters.
+            top_k: the maximum number of matches: 1 to 100. Default: 10.
+            min_score: excludes lower scores: 0.0 to 1.0. Default: 0.
+            filter: selects matches.
+            method: how to match. Default: `hybrid`.
+            timeout: the seconds the call may take. Default: the client's.
+        """
+        request = _requests.search(self._target, query, top_k, min_score, filter, method)
+        return _results.recall(await self._channels.stubs().recall.Search(request, timeout=timeout))

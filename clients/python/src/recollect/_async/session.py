@@ -258,16 +258,9 @@ class AsyncSession:
             max_wait: the longest wait for it: 0 to 30 seconds. Default: 2 seconds.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = make(
-            v1.SearchRequest,
-            target=self._target,
-            query=query,
-            top_k=top_k,
-            min_score=min_score,
-            filter=_requests.message_filter(filter),
-            method=_requests.search_method(method),
-            freshness=_requests.freshness(at_least_as_fresh, max_wait),
-            all_branches=all_branches,
+        fresh = _requests.freshness(at_least_as_fresh, max_wait)
+        request = _requests.search(
+            self._target, query, top_k, min_score, filter, method, all_branches, fresh
         )
         _requests.fill(request, {"scope": scope})
         return _results.recall(await self._channels.stubs().recall.Search(request, timeout=timeout))
