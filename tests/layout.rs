@@ -22,9 +22,10 @@ use modules::{Module, Source};
 
 /// The workspace's crates from the bottom up. A crate depends on crates of lower
 /// levels alone.
-const LEVELS: [&[&str]; 20] = [
+const LEVELS: [&[&str]; 21] = [
     &["memory-contract", "memory-runtime"],
     &[
+        "memory-agent-contract",
         "memory-budget",
         "memory-checksum",
         "memory-connect",
@@ -32,12 +33,12 @@ const LEVELS: [&[&str]; 20] = [
         "memory-formats",
         "memory-http",
         "memory-ledger",
-        "memory-objects",
         "memory-outbound",
         "memory-postgres",
         "memory-redact",
         "memory-text",
     ],
+    &["memory-objects"],
     &["memory-database"],
     &[
         "memory-agents",

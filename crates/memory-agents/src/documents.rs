@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
-use memory_contract::{
-    AppId, TenantId, UserId,
-    document::{Document, DocumentName, DocumentQuery, NamespaceQuery, NewDocument, OwnedDocument},
-    key::KeyScope,
-    limits,
-    memory::MemoryOwner,
+use memory_agent_contract::document::{
+    Document, DocumentName, DocumentQuery, NamespaceQuery, NewDocument, OwnedDocument,
 };
+use memory_contract::{AppId, TenantId, UserId, key::KeyScope, limits, memory::MemoryOwner};
 use memory_database::{
     StoreError,
     rows::{column, only, scalar},

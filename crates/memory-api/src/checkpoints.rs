@@ -1,5 +1,9 @@
 //! The checkpoint service.
 
+use memory_agent_contract::convert::{
+    checkpoint_from, checkpoint_id_from, checkpoint_namespace_from, checkpoint_writes_from,
+    metadata_filter_from, optional_checkpoint_id_from,
+};
 use memory_contract::proto::checkpoint_service_server::CheckpointService;
 use memory_contract::proto::{
     CopyCheckpointsRequest, CopyCheckpointsResponse, DeleteCheckpointsRequest,
@@ -7,16 +11,7 @@ use memory_contract::proto::{
     ListCheckpointsResponse, PutCheckpointRequest, PutCheckpointResponse,
     PutCheckpointWritesRequest, PutCheckpointWritesResponse,
 };
-use memory_contract::{
-    Invalid, ThreadId, check,
-    convert::{
-        checkpoint_from, checkpoint_id_from, checkpoint_namespace_from, checkpoint_writes_from,
-        metadata_filter_from, optional_checkpoint_id_from,
-    },
-    limits,
-    page::PageToken,
-    thread::Session,
-};
+use memory_contract::{Invalid, ThreadId, check, limits, page::PageToken, thread::Session};
 use memory_grpc::request::{
     Fields, NamedConversation, Target, page_limit, required_conversation_at,
     required_conversation_from, required_target_from, required_user_from, resolve_session,

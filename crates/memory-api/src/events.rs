@@ -1,15 +1,18 @@
 //! The event service: the log of an agent's events.
 
+use memory_agent_contract::{
+    convert::events_from,
+    plan::{EventQuery, LoggedEvents},
+};
 use memory_contract::proto::event_service_server::EventService;
 use memory_contract::proto::{
     AppendEventsRequest, AppendEventsResponse, ListEventsRequest, ListEventsResponse,
 };
 use memory_contract::{
     Invalid, check,
-    convert::{check_period, events_from, timestamp_of},
+    convert::{check_period, timestamp_of},
     limits,
     page::PageToken,
-    plan::{EventQuery, LoggedEvents},
 };
 use memory_grpc::request::{
     Fields, descends, next_token, page_limit, request_id_from, required_conversation_from,

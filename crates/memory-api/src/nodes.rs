@@ -1,5 +1,9 @@
 //! The service of nodes' memories.
 
+use memory_agent_contract::{
+    convert::{node_parent_from, node_place_from, node_turn_from},
+    node::NewNodeMessage,
+};
 use memory_budget::Tokenizer;
 use memory_context::claim_node_contents;
 use memory_context::counting::{counting, size_of};
@@ -12,12 +16,7 @@ use memory_contract::proto::{
     ListNodeMemoriesResponse, NodeRef,
 };
 use memory_contract::{
-    Invalid, InvalidFields, check,
-    convert::{node_parent_from, node_place_from, node_turn_from, timestamp},
-    limits,
-    node::NewNodeMessage,
-    page::PageToken,
-    thread::Thread,
+    Invalid, InvalidFields, check, convert::timestamp, limits, page::PageToken, thread::Thread,
 };
 use memory_grpc::request::{
     Fields, NamedConversation, budget_from, next_token, page_limit, request_id_from,

@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
+use memory_agent_contract::node::NodeMessage;
 use memory_budget::{Amount, Budget, Cut};
 use memory_contract::{
     ThreadId,
     file::FileRef as File,
     message::{Content, Message, Part},
-    node::NodeMessage,
 };
 use memory_store::{Caller, Node, Store};
 

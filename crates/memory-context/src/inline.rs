@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
+use memory_agent_contract::node::NewNodeMessage;
 use memory_contract::{
     Invalid, MessageId,
     file::{ContentDigest, FileLocation, FileRef, InlineContent},
     message::NewMessage,
-    node::NewNodeMessage,
 };
 use memory_runtime::error_chain;
 use memory_store::{Caller, HeldContent, Hold, Store, StoreError};

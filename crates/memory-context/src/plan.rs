@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use memory_contract::{
-    json::json_line,
-    plan::{NewPlan, PlanStep},
-};
+use memory_agent_contract::plan::{NewPlan, PlanStep};
+use memory_contract::json::json_line;
 use serde::Serialize;
 
 #[derive(Serialize)]

@@ -1,10 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 pub mod check;
-pub mod checkpoint;
 pub mod convert;
 pub mod deletion;
-pub mod document;
 pub mod duration_text;
 pub mod file;
 pub mod heap;
@@ -17,9 +15,7 @@ pub mod listing;
 pub mod memory;
 pub mod message;
 mod naming;
-pub mod node;
 pub mod page;
-pub mod plan;
 pub mod policy;
 pub mod precondition;
 pub mod proto;

@@ -2,10 +2,10 @@
 //! `node_memory_service.proto` documents for other programs. A change here changes the
 //! stored format.
 
+use memory_agent_contract::node::NodeMessage;
 use memory_contract::{
     file::{FileExtent, FileLocation, FileRef, FileType},
     message::Role,
-    node::NodeMessage,
 };
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;

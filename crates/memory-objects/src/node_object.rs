@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use memory_contract::node::NodeMessage;
+use memory_agent_contract::node::NodeMessage;
 use uuid::Uuid;
 
 use crate::node_memory::{StoredMessage, read_node_memory, write_node_memory};

@@ -2,12 +2,11 @@
 
 mod pack;
 
+use memory_agent_contract::checkpoint::{
+    ChannelValue, Checkpoint, Encoded, NewCheckpoint, TaskWrite,
+};
 use memory_contract::{
-    AppId, SessionKey, ThreadId, UserId,
-    checkpoint::{ChannelValue, Checkpoint, Encoded, NewCheckpoint, TaskWrite},
-    key::KeyScope,
-    limits,
-    thread::Session,
+    AppId, SessionKey, ThreadId, UserId, key::KeyScope, limits, thread::Session,
 };
 use memory_database::{
     CheckpointError, Page, StoreError, ThreadError,

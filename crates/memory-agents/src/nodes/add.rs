@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use memory_contract::{
-    AppId, MessageId, RequestId,
-    message::Role,
-    node::{NewNodeMessage, NodeMessage, NodeParent, NodePlace},
-};
+use memory_agent_contract::node::{NewNodeMessage, NodeMessage, NodeParent, NodePlace};
+use memory_contract::{AppId, MessageId, RequestId, message::Role};
 use memory_database::{
     AppendError, NodeError, StoreError,
     rows::{column, only, unknown_status},

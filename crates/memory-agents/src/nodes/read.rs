@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use memory_contract::node::NodeMessage;
+use memory_agent_contract::node::NodeMessage;
 use memory_database::{
     StoreError,
     rows::{GET_THREAD, column, one_thread, unknown_status},

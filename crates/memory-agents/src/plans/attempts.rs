@@ -1,9 +1,7 @@
 //! The log of an agent's attempts.
 
-use memory_contract::{
-    RequestId, ThreadId, limits,
-    plan::{Attempt, NewAttempt, Plan},
-};
+use memory_agent_contract::plan::{Attempt, NewAttempt, Plan};
+use memory_contract::{RequestId, ThreadId, limits};
 use memory_database::{
     AppendError, Page, PlanError, StoreError,
     page::one_more,

@@ -1,9 +1,7 @@
 //! The log of an agent's events.
 
-use memory_contract::{
-    RequestId, ThreadId, limits,
-    plan::{AgentEvent, EventQuery, LoggedEvents, NewAgentEvent},
-};
+use memory_agent_contract::plan::{AgentEvent, EventQuery, LoggedEvents, NewAgentEvent};
+use memory_contract::{RequestId, ThreadId, limits};
 use memory_database::{
     AppendError, Page, PlanError, StoreError, ThreadError,
     page::one_more,

@@ -1,11 +1,7 @@
 //! Stores agents' plans.
 
-use memory_contract::{
-    ThreadId,
-    json::JsonObject,
-    plan::{NewPlan, Plan, PlanStep, PlanStepStatus},
-    precondition::Precondition,
-};
+use memory_agent_contract::plan::{NewPlan, Plan, PlanStep, PlanStepStatus};
+use memory_contract::{ThreadId, json::JsonObject, precondition::Precondition};
 use memory_database::{
     PlanError, StoreError,
     rows::{GET_THREAD, column, one_thread, only, unknown_status},

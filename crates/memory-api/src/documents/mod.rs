@@ -2,6 +2,7 @@
 
 mod request;
 
+use memory_agent_contract::document::NewDocument;
 use memory_contract::proto::document_service_server::DocumentService;
 use memory_contract::proto::{
     self, DeleteDocumentsRequest, DeleteDocumentsResponse, ExportedDocument, GetDocumentsRequest,
@@ -9,7 +10,7 @@ use memory_contract::proto::{
     PutDocumentsRequest, PutDocumentsResponse, SearchDocumentsRequest, SearchDocumentsResponse,
     UserRef,
 };
-use memory_contract::{document::NewDocument, limits, memory::MemoryOwner, page::PageToken};
+use memory_contract::{limits, memory::MemoryOwner, page::PageToken};
 use memory_grpc::request::{Fields, next_token, required_user_from};
 use memory_grpc::{ApiError, caller_of};
 use memory_recall::{FoundDocuments, Recall};

@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
+use memory_agent_contract::document::{
+    DocumentCondition, DocumentName, DocumentQuery, NamespaceQuery, NewDocument,
+};
 use memory_contract::{
     Fields, Invalid, InvalidFields, check,
     convert::{duration_in, storable, storable_object},
-    document::{DocumentCondition, DocumentName, DocumentQuery, NamespaceQuery, NewDocument},
     limits,
     page::page_size,
     proto,

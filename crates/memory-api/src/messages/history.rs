@@ -1,9 +1,10 @@
 //! `GetHistory`: the exact history of one branch, cut to whole turns within a budget.
 
+use memory_agent_contract::plan::EventQuery;
 use memory_budget::Cut;
 use memory_context::{read_history, render_history};
 use memory_contract::proto::{self, AgentEvent, GetHistoryRequest, GetHistoryResponse};
-use memory_contract::{ThreadId, check, limits, plan::EventQuery};
+use memory_contract::{ThreadId, check, limits};
 use memory_grpc::request::{
     Fields, budget_from, formats_from, required_conversation_from, wait_deadline,
 };

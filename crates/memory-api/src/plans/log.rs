@@ -1,9 +1,10 @@
 //! The log of attempts.
 
+use memory_agent_contract::convert::attempt_from;
 use memory_contract::proto::{
     AppendAttemptRequest, AppendAttemptResponse, ListAttemptsRequest, ListAttemptsResponse,
 };
-use memory_contract::{Invalid, check, convert::attempt_from, limits, page::PageToken};
+use memory_contract::{Invalid, check, limits, page::PageToken};
 use memory_grpc::request::{
     Fields, next_token, page_limit, request_id_from, required_conversation_from,
 };

@@ -3,6 +3,7 @@
 mod briefing;
 mod log;
 
+use memory_agent_contract::convert::{plan_from, step_status_from};
 use memory_contract::proto::plan_service_server::PlanService;
 use memory_contract::proto::{
     self, AppendAttemptRequest, AppendAttemptResponse, BuildBriefingRequest, BuildBriefingResponse,
@@ -12,7 +13,7 @@ use memory_contract::proto::{
 };
 use memory_contract::{
     Invalid, InvalidFields, check,
-    convert::{UpdateMask, nothing_to_change, plan_from, precondition_from, step_status_from},
+    convert::{UpdateMask, nothing_to_change, precondition_from},
     limits,
 };
 use memory_grpc::request::{Fields, NamedConversation, required_conversation_from};

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use memory_agent_contract::plan::{Attempt, EventQuery, Plan};
 use memory_contract::proto::watch_thread_response::Event;
 use memory_contract::proto::{
     self, EventsAppended, MemoriesExtracted, MessageDeleted, MessageUpdated, MessagesAppended,
@@ -12,7 +13,6 @@ use memory_contract::{
     MemoryId, MessageId, ThreadId, limits,
     memory::{Memory, MemoryFilter, MemoryOwner},
     message::Message,
-    plan::{Attempt, EventQuery, Plan},
     size::{memory_bytes, message_bytes_at_most},
 };
 use memory_grpc::ApiError;

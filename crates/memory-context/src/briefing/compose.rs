@@ -5,13 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use memory_agent_contract::plan::{Attempt, NewAttempt, NewPlan};
 use memory_budget::{Budget, OversizedTurn, Size, Tokenizer, cut, turns};
-use memory_contract::{
-    json::json_line,
-    limits,
-    message::Message,
-    plan::{Attempt, NewAttempt, NewPlan},
-};
+use memory_contract::{json::json_line, limits, message::Message};
 use serde::Serialize;
 
 use super::written::{Briefing, BriefingCut, BriefingPart};

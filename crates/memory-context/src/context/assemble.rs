@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use memory_agent_contract::node::NodeMessage;
 use memory_budget::{Amount, Budget, Cut, Size};
 use memory_contract::{
     MessageId, ThreadId, limits,
     message::{Message, Part, Role},
-    node::NodeMessage,
     policy::ResolvedPolicy,
     size::message_bytes,
 };

@@ -1,10 +1,8 @@
 //! The plan of an agent, quoted in one message.
 
+use memory_agent_contract::plan::NewPlan;
 use memory_budget::{FRAME_TOKENS, Size, Tokenizer};
-use memory_contract::{
-    message::{Part, Role},
-    plan::NewPlan,
-};
+use memory_contract::message::{Part, Role};
 
 use super::block::{Block, BlockKind, ContextMessage};
 use crate::fit::{Finished, Sheet};

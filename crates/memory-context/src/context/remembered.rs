@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
+use memory_agent_contract::plan::NewPlan;
 use memory_budget::{Amount, Budget, Cut};
 use memory_contract::{
     ThreadId, limits,
     memory::MemoryOwner,
     message::{Message, Role},
-    plan::NewPlan,
     policy::{MemoryMode, ResolvedPolicy},
 };
 use memory_recall::{

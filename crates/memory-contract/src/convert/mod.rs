@@ -2,17 +2,13 @@
 //! Receiving checks every limit; sending cannot fail.
 
 mod audit;
-mod checkpoint;
-mod document;
 mod file;
 mod filter;
 mod json;
 mod key;
 mod memory;
 mod message;
-mod node;
 mod part;
-mod plan;
 mod policy;
 mod scalar;
 mod stored_memory;
@@ -24,19 +20,15 @@ mod working;
 pub use audit::{
     Outcome, ReportedChange, action_from, action_name, change_of, event_from, outcome_from,
 };
-pub use checkpoint::{
-    checkpoint_from, checkpoint_id_from, checkpoint_namespace_from, checkpoint_writes_from,
-    metadata_filter_from, optional_checkpoint_id_from,
-};
 pub use file::{file_location_from, file_ref_from, new_file_from, transfer_method_from};
 pub use filter::{conditions_from, filter_from};
-pub use json::{metadata_from, object as object_from, storable, storable_object};
+pub use json::{
+    metadata_from, object as object_from, storable, storable_object, text as json_text,
+};
 pub use key::{key_bounds_from, key_scopes_from};
 pub use memory::{memories_from, memory_change_from, memory_filter_from, memory_from};
 pub use message::messages_from;
-pub use node::{node_parent_from, node_place_from, node_turn_from};
 pub use part::{bare_part, bare_reference, provider_from, user_parts_from};
-pub use plan::{attempt_from, events_from, plan_from, step_status_from};
 pub use policy::{policy_change_from, policy_from, scope_from};
 pub use scalar::{
     check_period, check_period_of, duration, duration_in, exact_duration, optional_float,

@@ -3,11 +3,8 @@
 
 use std::time::Duration;
 
-use memory_contract::{
-    document::{DocumentName, DocumentQuery},
-    limits::COMPARED_DOCUMENTS,
-    memory::MemoryOwner,
-};
+use memory_agent_contract::document::{DocumentName, DocumentQuery};
+use memory_contract::{limits::COMPARED_DOCUMENTS, memory::MemoryOwner};
 use memory_embed::dot;
 use memory_store::Caller;
 

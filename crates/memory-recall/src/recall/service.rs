@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use memory_agent_contract::document::DocumentQuery;
 use memory_contract::{
-    MessageId, TenantId, document::DocumentQuery, memory::MemoryOwner, message::Message,
-    policy::MemoryMode,
+    MessageId, TenantId, memory::MemoryOwner, message::Message, policy::MemoryMode,
 };
 use memory_embed::{Embedder, TenantText, Urgency};
 use memory_index::{Index, IndexerHandle, ServingPlace};

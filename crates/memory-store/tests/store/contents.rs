@@ -1,10 +1,10 @@
 //! What holds content, and when it is erased.
 
+use memory_agent_contract::node::{NewNodeMessage, NodeParent, NodePlace};
 use memory_contract::{
     MessageId,
     file::{ContentDigest, InlineContent},
     message::{Part, Role},
-    node::{NewNodeMessage, NodeParent, NodePlace},
 };
 use memory_objects::{Objects, ObjectsConfig};
 use memory_store::{CountedMessage, HeldContent, Node, NodeTurn, Store};

@@ -1,9 +1,7 @@
 use std::time::{Duration, Instant};
 
-use memory_contract::{
-    message::Role,
-    node::{NewNodeMessage, NodeParent, NodePlace},
-};
+use memory_agent_contract::node::{NewNodeMessage, NodeParent, NodePlace};
+use memory_contract::message::Role;
 use memory_objects::{Objects, ObjectsConfig, ObjectsError};
 use memory_store::{Caller, Node, NodeTurn, Store, StoreError, TransactionQuery};
 use tempfile::TempDir;

@@ -1,9 +1,5 @@
-use memory_contract::{
-    RequestId, ThreadId,
-    json::JsonObject,
-    plan::{NewAttempt, NewPlan},
-    precondition::Precondition,
-};
+use memory_agent_contract::plan::{NewAttempt, NewPlan};
+use memory_contract::{RequestId, ThreadId, json::JsonObject, precondition::Precondition};
 use memory_store::{AttemptQuery, PlanError, PlanStepChange, StoreError};
 
 use crate::world::World;

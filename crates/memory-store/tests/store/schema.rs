@@ -5,13 +5,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use memory_contract::{
-    AppId, RequestId, ThreadId,
+use memory_agent_contract::{
     checkpoint::{ChannelValue, Encoded, NewCheckpoint, TaskWrite},
-    json::JsonObject,
-    message::{Parent, Role},
     node::{NewNodeMessage, NodeParent, NodePlace},
     plan::{NewAgentEvent, NewAttempt, NewPlan},
+};
+use memory_contract::{
+    AppId, RequestId, ThreadId,
+    json::JsonObject,
+    message::{Parent, Role},
     policy::{ExtractionStrategy, MemoryPolicy},
     text::bare_text,
 };

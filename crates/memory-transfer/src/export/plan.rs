@@ -1,7 +1,8 @@
 //! The plan, the attempts and the events of a thread.
 
+use memory_agent_contract::plan::EventQuery;
 use memory_contract::proto::record::Kind;
-use memory_contract::{ThreadId, limits, plan::EventQuery};
+use memory_contract::{ThreadId, limits};
 use memory_store::{AttemptQuery, PlanError, StoreError};
 
 use super::Export;

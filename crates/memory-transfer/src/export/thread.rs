@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use memory_agent_contract::node::NodeMessage;
 use memory_context::restore_contents;
 use memory_contract::proto::ExportedNode;
 use memory_contract::proto::record::Kind;
@@ -10,7 +11,6 @@ use memory_contract::{
     file::{FileLocation, FileRef},
     limits,
     message::{Message, MessageFilter, Part},
-    node::NodeMessage,
     thread::Thread,
 };
 use memory_grpc::ApiError;

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use memory_agent_contract::plan::EventQuery;
 use memory_checksum::message_digest;
 use memory_context::restore_contents;
 use memory_contract::proto::{
@@ -11,7 +12,6 @@ use memory_contract::proto::{
 use memory_contract::{
     AppId, MessageId, MessageName, check, limits,
     message::{NewMessage, Part},
-    plan::EventQuery,
 };
 use memory_grpc::ApiError;
 use memory_store::{AppendError, StoreError};

@@ -1,11 +1,11 @@
 //! Properties of every briefing.
 
+use memory_agent_contract::plan::{PlanStep, PlanStepStatus};
 use memory_contract::json::json_line;
 use memory_contract::limits::BRIEFING_TOKENS_MIN;
 use memory_contract::{
     json::JsonObject,
     message::{Part, Role},
-    plan::{PlanStep, PlanStepStatus},
 };
 use proptest::prelude::*;
 use serde_json::Value;

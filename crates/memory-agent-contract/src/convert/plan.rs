@@ -1,13 +1,13 @@
 //! Converts plans and the log of attempts.
 
-use super::json;
-use super::{timestamp, timestamp_of};
-use crate::{
-    Invalid, InvalidFields, check, limits,
-    plan::{
-        AgentEvent, Attempt, NewAgentEvent, NewAttempt, NewPlan, Plan, PlanStep, PlanStepStatus,
-    },
-    proto,
+use memory_contract::{
+    Invalid, InvalidFields, check,
+    convert::{json_text, metadata_from, timestamp, timestamp_of},
+    limits, proto,
+};
+
+use crate::plan::{
+    AgentEvent, Attempt, NewAgentEvent, NewAttempt, NewPlan, Plan, PlanStep, PlanStepStatus,
 };
 
 /// Reads a plan to store, and names every wrong field with the path below
@@ -38,7 +38,7 @@ pub fn plan_from(field: &str, plan: Option<proto::Plan>) -> Result<NewPlan, Inva
         invalid.push(Invalid::new("iteration_count", "must not be negative"));
     }
     let steps = steps_from(steps).map_err(|InvalidFields(problems)| invalid.extend(problems));
-    let data = json::metadata_from("data", data).map_err(|problem| invalid.push(problem));
+    let data = metadata_from("data", data).map_err(|problem| invalid.push(problem));
     match (goal, current_phase, steps, data) {
         (Ok(goal), Ok(current_phase), Ok(steps), Ok(data)) if invalid.is_empty() => Ok(NewPlan {
             goal,
@@ -162,7 +162,7 @@ fn event_from(event: proto::AgentEvent) -> Result<NewAgentEvent, Invalid> {
         kind: check::required_text("type", r#type, limits::EVENT_TYPE_CHARS)?,
         json: match json.is_empty() {
             true => json,
-            false => json::text("json", json)?,
+            false => json_text("json", json)?,
         },
         created: timestamp_of("create_time", create_time)?,
         message: message_id

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::json::storable_object;
-use super::scalar::timestamp;
-use crate::{
+use memory_contract::{
     Fields, Invalid, InvalidFields, check,
-    checkpoint::{ChannelValue, Checkpoint, Encoded, NewCheckpoint, TaskWrite},
+    convert::{storable_object, timestamp},
     limits, proto,
 };
+
+use crate::checkpoint::{ChannelValue, Checkpoint, Encoded, NewCheckpoint, TaskWrite};
 
 /// Reads a checkpoint to store.
 ///

@@ -1,18 +1,18 @@
 //! Converts messages of a node's memory.
 
-use uuid::Uuid;
-
-use super::file::file_ref_from;
-use super::scalar::{timestamp, timestamp_of};
-use crate::{
-    Invalid, InvalidFields, check, limits,
+use memory_contract::{
+    Invalid, InvalidFields, check,
+    convert::{file_ref_from, timestamp, timestamp_of},
+    limits,
     message::Role,
-    node::{NewNodeMessage, NodeMessage, NodeParent, NodePlace},
     proto::{
         self,
         add_node_turn_request::{Parent, Place},
     },
 };
+use uuid::Uuid;
+
+use crate::node::{NewNodeMessage, NodeMessage, NodeParent, NodePlace};
 
 /// Reads both sides of a turn: the fields `user` and `assistant`.
 ///

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
-use crate::{ThreadId, json::JsonObject};
+use memory_contract::{ThreadId, json::JsonObject};
 
 /// How far the work on a step is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use time::OffsetDateTime;
 
-use crate::{SessionKey, ThreadId};
+use memory_contract::{SessionKey, ThreadId};
 
 /// Opaque bytes with the caller's name for their encoding.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use time::OffsetDateTime;
 
-use crate::{file::FileRef, message::Role};
+use memory_contract::{file::FileRef, message::Role};
 
 /// A message of a node's memory.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,11 +1,12 @@
 //! Documents.
 
-use super::scalar::{duration, timestamp};
-use crate::{
-    document::{Document, DocumentName, OwnedDocument},
+use memory_contract::{
+    convert::{duration, timestamp},
     memory::MemoryOwner,
     proto,
 };
+
+use crate::document::{Document, DocumentName, OwnedDocument};
 
 impl From<Document> for proto::Document {
     fn from(document: Document) -> Self {

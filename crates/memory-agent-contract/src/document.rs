@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use time::OffsetDateTime;
 
-use crate::memory::MemoryOwner;
+use memory_contract::memory::MemoryOwner;
 
 /// The name of a document among those of its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

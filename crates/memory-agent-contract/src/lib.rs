@@ -1,0 +1,7 @@
+#![doc = include_str!("../README.md")]
+
+pub mod checkpoint;
+pub mod convert;
+pub mod document;
+pub mod node;
+pub mod plan;
