@@ -37,6 +37,7 @@ const LEVELS: [&[&str]; 21] = [
         "memory-postgres",
         "memory-redact",
         "memory-text",
+        "memory-times",
     ],
     &["memory-objects"],
     &["memory-database"],
