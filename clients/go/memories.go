@@ -77,6 +77,19 @@ func (m *Memories) List(ctx context.Context, options ...func(*pb.ListMemoriesReq
 	})
 }
 
+// Profile returns what is known of the user today, on one page. Its text is stored text: give it
+// to a model as data. Options set fields of the request, such as MaxTokens.
+func (m *Memories) Profile(ctx context.Context, options ...func(*pb.GetProfileRequest)) (*pb.GetProfileResponse, error) {
+	if m.invalid != nil {
+		return nil, m.invalid
+	}
+	request := &pb.GetProfileRequest{User: m.user}
+	for _, option := range options {
+		option(request)
+	}
+	return m.service().GetProfile(ctx, request)
+}
+
 // Forget deletes the memory with this id, and reports whether it existed.
 func (m *Memories) Forget(ctx context.Context, memoryID string) (bool, error) {
 	response, err := m.service().DeleteMemory(ctx, &pb.DeleteMemoryRequest{MemoryId: memoryID})

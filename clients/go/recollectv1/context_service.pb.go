@@ -23,9 +23,10 @@ const (
 )
 
 // ContextBlockKind is the kind of a block. Blocks are in the order of these numbers, so
-// that what changes least comes first and prompt caches match a long prefix. Exception:
-// in MEMORY_MODE_WORKING and MEMORY_MODE_OBSERVATIONAL the plan, the memories and the
-// matches come, in this order, after the recent messages. See docs/context.md.
+// that what changes least comes first and prompt caches match a long prefix. Exceptions:
+// the profile follows the instructions, and in MEMORY_MODE_WORKING and
+// MEMORY_MODE_OBSERVATIONAL the plan, the memories and the matches come, in this order,
+// after the recent messages. See docs/context.md.
 type ContextBlockKind int32
 
 const (
@@ -42,7 +43,7 @@ const (
 	// is one message of ROLE_USER with lines of JSON.
 	ContextBlockKind_CONTEXT_BLOCK_KIND_DISTILLED ContextBlockKind = 3
 	// CONTEXT_BLOCK_KIND_MEMORIES is the long-term memories of the user: one message of
-	// ROLE_USER that quotes each memory as a line of JSON.
+	// ROLE_USER that quotes each memory as a line of JSON. It has none that the profile has.
 	ContextBlockKind_CONTEXT_BLOCK_KIND_MEMORIES ContextBlockKind = 4
 	// CONTEXT_BLOCK_KIND_RECALLED is the matches and their neighbors: one message of
 	// ROLE_USER that quotes each message as a line of JSON. It has no message that
@@ -60,21 +61,25 @@ const (
 	// message of ROLE_USER that quotes the goal and each step as a line of JSON.
 	// truncated is set if steps were left out.
 	ContextBlockKind_CONTEXT_BLOCK_KIND_PLAN ContextBlockKind = 9
+	// CONTEXT_BLOCK_KIND_PROFILE is the profile of the user, if the policy's profile_tokens
+	// asks for it: one message of ROLE_USER that quotes each memory as a line of JSON.
+	ContextBlockKind_CONTEXT_BLOCK_KIND_PROFILE ContextBlockKind = 10
 )
 
 // Enum value maps for ContextBlockKind.
 var (
 	ContextBlockKind_name = map[int32]string{
-		0: "CONTEXT_BLOCK_KIND_UNSPECIFIED",
-		1: "CONTEXT_BLOCK_KIND_SYSTEM",
-		2: "CONTEXT_BLOCK_KIND_INSTRUCTIONS",
-		3: "CONTEXT_BLOCK_KIND_DISTILLED",
-		4: "CONTEXT_BLOCK_KIND_MEMORIES",
-		5: "CONTEXT_BLOCK_KIND_RECALLED",
-		6: "CONTEXT_BLOCK_KIND_RECENT",
-		7: "CONTEXT_BLOCK_KIND_NODE",
-		8: "CONTEXT_BLOCK_KIND_INPUT",
-		9: "CONTEXT_BLOCK_KIND_PLAN",
+		0:  "CONTEXT_BLOCK_KIND_UNSPECIFIED",
+		1:  "CONTEXT_BLOCK_KIND_SYSTEM",
+		2:  "CONTEXT_BLOCK_KIND_INSTRUCTIONS",
+		3:  "CONTEXT_BLOCK_KIND_DISTILLED",
+		4:  "CONTEXT_BLOCK_KIND_MEMORIES",
+		5:  "CONTEXT_BLOCK_KIND_RECALLED",
+		6:  "CONTEXT_BLOCK_KIND_RECENT",
+		7:  "CONTEXT_BLOCK_KIND_NODE",
+		8:  "CONTEXT_BLOCK_KIND_INPUT",
+		9:  "CONTEXT_BLOCK_KIND_PLAN",
+		10: "CONTEXT_BLOCK_KIND_PROFILE",
 	}
 	ContextBlockKind_value = map[string]int32{
 		"CONTEXT_BLOCK_KIND_UNSPECIFIED":  0,
@@ -87,6 +92,7 @@ var (
 		"CONTEXT_BLOCK_KIND_NODE":         7,
 		"CONTEXT_BLOCK_KIND_INPUT":        8,
 		"CONTEXT_BLOCK_KIND_PLAN":         9,
+		"CONTEXT_BLOCK_KIND_PROFILE":      10,
 	}
 )
 
@@ -173,7 +179,9 @@ type BuildContextRequest struct {
 	// such as tools and the model's answer: 0 to 10,000,000. Unset: 0.
 	ReserveTokens *int32 `protobuf:"varint,18,opt,name=reserve_tokens,json=reserveTokens,proto3,oneof" json:"reserve_tokens,omitempty"`
 	// explain requests effective_policy and omitted in the response.
-	Explain       bool `protobuf:"varint,19,opt,name=explain,proto3" json:"explain,omitempty"`
+	Explain bool `protobuf:"varint,19,opt,name=explain,proto3" json:"explain,omitempty"`
+	// query_time is when and where the query is asked. Unset: now, in UTC.
+	QueryTime     *QueryTime `protobuf:"bytes,20,opt,name=query_time,json=queryTime,proto3" json:"query_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -341,6 +349,13 @@ func (x *BuildContextRequest) GetExplain() bool {
 	return false
 }
 
+func (x *BuildContextRequest) GetQueryTime() *QueryTime {
+	if x != nil {
+		return x.QueryTime
+	}
+	return nil
+}
+
 // ContextMessage is a message of a context.
 type ContextMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -444,7 +459,8 @@ type ContextSource struct {
 	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// thread_id is the thread that the item belongs to, or that a memory came from.
 	ThreadId string `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
-	// reasons are all reasons for its inclusion. Empty for a summary or observation.
+	// reasons are all reasons for its inclusion. Empty for a summary or observation, and for
+	// a memory of the profile.
 	Reasons []RecallReason `protobuf:"varint,3,rep,packed,name=reasons,proto3,enum=recollect.v1.RecallReason" json:"reasons,omitempty"`
 	// rank is its rank among the matches, from 1. 0: it is not a match.
 	Rank int32 `protobuf:"varint,4,opt,name=rank,proto3" json:"rank,omitempty"`
@@ -840,7 +856,9 @@ type BuildContextResponse struct {
 	// pending_count is the number of messages and memories of the searched scope that wait
 	// to be indexed, up to 3,048 each. Above 0: later, the same request may find others. 0
 	// with another freshness than the default. See docs/context.md.
-	PendingCount  int64 `protobuf:"varint,12,opt,name=pending_count,json=pendingCount,proto3" json:"pending_count,omitempty"`
+	PendingCount int64 `protobuf:"varint,12,opt,name=pending_count,json=pendingCount,proto3" json:"pending_count,omitempty"`
+	// named_times are the past times that the query names, as in RecallResponse.
+	NamedTimes    []*NamedTime `protobuf:"bytes,13,rep,name=named_times,json=namedTimes,proto3" json:"named_times,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -959,11 +977,18 @@ func (x *BuildContextResponse) GetPendingCount() int64 {
 	return 0
 }
 
+func (x *BuildContextResponse) GetNamedTimes() []*NamedTime {
+	if x != nil {
+		return x.NamedTimes
+	}
+	return nil
+}
+
 var File_recollect_v1_context_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_context_service_proto_rawDesc = "" +
 	"\n" +
-	"\"recollect/v1/context_service.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"\xd4\x06\n" +
+	"\"recollect/v1/context_service.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"\x8c\a\n" +
 	"\x13BuildContextRequest\x12/\n" +
 	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12&\n" +
 	"\x0fhead_message_id\x18\x02 \x01(\tR\rheadMessageId\x12#\n" +
@@ -986,7 +1011,9 @@ const file_recollect_v1_context_service_proto_rawDesc = "" +
 	"\fall_branches\x18\x10 \x01(\bR\vallBranches\x126\n" +
 	"\aformats\x18\x11 \x03(\x0e2\x1c.recollect.v1.ProviderFormatR\aformats\x12*\n" +
 	"\x0ereserve_tokens\x18\x12 \x01(\x05H\x01R\rreserveTokens\x88\x01\x01\x12\x18\n" +
-	"\aexplain\x18\x13 \x01(\bR\aexplainB\r\n" +
+	"\aexplain\x18\x13 \x01(\bR\aexplain\x126\n" +
+	"\n" +
+	"query_time\x18\x14 \x01(\v2\x17.recollect.v1.QueryTimeR\tqueryTimeB\r\n" +
 	"\v_max_tokensB\x11\n" +
 	"\x0f_reserve_tokens\"\xf3\x01\n" +
 	"\x0eContextMessage\x12&\n" +
@@ -1031,7 +1058,7 @@ const file_recollect_v1_context_service_proto_rawDesc = "" +
 	"\n" +
 	"item_count\x18\x02 \x01(\x03R\titemCount\x12\x1f\n" +
 	"\vtoken_count\x18\x03 \x01(\x03R\n" +
-	"tokenCount\"\xc2\x04\n" +
+	"tokenCount\"\xfc\x04\n" +
 	"\x14BuildContextResponse\x122\n" +
 	"\x06blocks\x18\x01 \x03(\v2\x1a.recollect.v1.ContextBlockR\x06blocks\x12!\n" +
 	"\ftotal_tokens\x18\x02 \x01(\x05R\vtotalTokens\x12\x1c\n" +
@@ -1046,7 +1073,9 @@ const file_recollect_v1_context_service_proto_rawDesc = "" +
 	"max_tokens\x18\n" +
 	" \x01(\x05R\tmaxTokens\x12,\n" +
 	"\x04cuts\x18\v \x03(\v2\x18.recollect.v1.ContextCutR\x04cuts\x12#\n" +
-	"\rpending_count\x18\f \x01(\x03R\fpendingCount*\xd5\x02\n" +
+	"\rpending_count\x18\f \x01(\x03R\fpendingCount\x128\n" +
+	"\vnamed_times\x18\r \x03(\v2\x17.recollect.v1.NamedTimeR\n" +
+	"namedTimes*\xf5\x02\n" +
 	"\x10ContextBlockKind\x12\"\n" +
 	"\x1eCONTEXT_BLOCK_KIND_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19CONTEXT_BLOCK_KIND_SYSTEM\x10\x01\x12#\n" +
@@ -1057,7 +1086,9 @@ const file_recollect_v1_context_service_proto_rawDesc = "" +
 	"\x19CONTEXT_BLOCK_KIND_RECENT\x10\x06\x12\x1b\n" +
 	"\x17CONTEXT_BLOCK_KIND_NODE\x10\a\x12\x1c\n" +
 	"\x18CONTEXT_BLOCK_KIND_INPUT\x10\b\x12\x1b\n" +
-	"\x17CONTEXT_BLOCK_KIND_PLAN\x10\t2l\n" +
+	"\x17CONTEXT_BLOCK_KIND_PLAN\x10\t\x12\x1e\n" +
+	"\x1aCONTEXT_BLOCK_KIND_PROFILE\x10\n" +
+	"2l\n" +
 	"\x0eContextService\x12Z\n" +
 	"\fBuildContext\x12!.recollect.v1.BuildContextRequest\x1a\".recollect.v1.BuildContextResponse\"\x03\x90\x02\x01B\x9e\x01\n" +
 	"\x10dev.recollect.v1B\x13ContextServiceProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
@@ -1093,13 +1124,15 @@ var file_recollect_v1_context_service_proto_goTypes = []any{
 	(SearchMethod)(0),             // 13: recollect.v1.SearchMethod
 	(*Freshness)(nil),             // 14: recollect.v1.Freshness
 	(ProviderFormat)(0),           // 15: recollect.v1.ProviderFormat
-	(Role)(0),                     // 16: recollect.v1.Role
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
-	(RecallReason)(0),             // 18: recollect.v1.RecallReason
-	(OmissionReason)(0),           // 19: recollect.v1.OmissionReason
-	(*EffectivePolicy)(nil),       // 20: recollect.v1.EffectivePolicy
-	(*Degradation)(nil),           // 21: recollect.v1.Degradation
-	(*RenderedContext)(nil),       // 22: recollect.v1.RenderedContext
+	(*QueryTime)(nil),             // 16: recollect.v1.QueryTime
+	(Role)(0),                     // 17: recollect.v1.Role
+	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(RecallReason)(0),             // 19: recollect.v1.RecallReason
+	(OmissionReason)(0),           // 20: recollect.v1.OmissionReason
+	(*EffectivePolicy)(nil),       // 21: recollect.v1.EffectivePolicy
+	(*Degradation)(nil),           // 22: recollect.v1.Degradation
+	(*RenderedContext)(nil),       // 23: recollect.v1.RenderedContext
+	(*NamedTime)(nil),             // 24: recollect.v1.NamedTime
 }
 var file_recollect_v1_context_service_proto_depIdxs = []int32{
 	8,  // 0: recollect.v1.BuildContextRequest.thread:type_name -> recollect.v1.ThreadRef
@@ -1110,30 +1143,32 @@ var file_recollect_v1_context_service_proto_depIdxs = []int32{
 	13, // 5: recollect.v1.BuildContextRequest.method:type_name -> recollect.v1.SearchMethod
 	14, // 6: recollect.v1.BuildContextRequest.freshness:type_name -> recollect.v1.Freshness
 	15, // 7: recollect.v1.BuildContextRequest.formats:type_name -> recollect.v1.ProviderFormat
-	16, // 8: recollect.v1.ContextMessage.role:type_name -> recollect.v1.Role
-	9,  // 9: recollect.v1.ContextMessage.parts:type_name -> recollect.v1.Part
-	17, // 10: recollect.v1.ContextMessage.create_time:type_name -> google.protobuf.Timestamp
-	18, // 11: recollect.v1.ContextSource.reasons:type_name -> recollect.v1.RecallReason
-	0,  // 12: recollect.v1.ContextBlock.kind:type_name -> recollect.v1.ContextBlockKind
-	2,  // 13: recollect.v1.ContextBlock.messages:type_name -> recollect.v1.ContextMessage
-	3,  // 14: recollect.v1.ContextBlock.sources:type_name -> recollect.v1.ContextSource
-	0,  // 15: recollect.v1.ContextOmission.kind:type_name -> recollect.v1.ContextBlockKind
-	19, // 16: recollect.v1.ContextOmission.reason:type_name -> recollect.v1.OmissionReason
-	0,  // 17: recollect.v1.ContextCut.kind:type_name -> recollect.v1.ContextBlockKind
-	4,  // 18: recollect.v1.BuildContextResponse.blocks:type_name -> recollect.v1.ContextBlock
-	20, // 19: recollect.v1.BuildContextResponse.effective_policy:type_name -> recollect.v1.EffectivePolicy
-	5,  // 20: recollect.v1.BuildContextResponse.omitted:type_name -> recollect.v1.ContextOmission
-	21, // 21: recollect.v1.BuildContextResponse.degradations:type_name -> recollect.v1.Degradation
-	22, // 22: recollect.v1.BuildContextResponse.rendered:type_name -> recollect.v1.RenderedContext
-	13, // 23: recollect.v1.BuildContextResponse.method:type_name -> recollect.v1.SearchMethod
-	6,  // 24: recollect.v1.BuildContextResponse.cuts:type_name -> recollect.v1.ContextCut
-	1,  // 25: recollect.v1.ContextService.BuildContext:input_type -> recollect.v1.BuildContextRequest
-	7,  // 26: recollect.v1.ContextService.BuildContext:output_type -> recollect.v1.BuildContextResponse
-	26, // [26:27] is the sub-list for method output_type
-	25, // [25:26] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	16, // 8: recollect.v1.BuildContextRequest.query_time:type_name -> recollect.v1.QueryTime
+	17, // 9: recollect.v1.ContextMessage.role:type_name -> recollect.v1.Role
+	9,  // 10: recollect.v1.ContextMessage.parts:type_name -> recollect.v1.Part
+	18, // 11: recollect.v1.ContextMessage.create_time:type_name -> google.protobuf.Timestamp
+	19, // 12: recollect.v1.ContextSource.reasons:type_name -> recollect.v1.RecallReason
+	0,  // 13: recollect.v1.ContextBlock.kind:type_name -> recollect.v1.ContextBlockKind
+	2,  // 14: recollect.v1.ContextBlock.messages:type_name -> recollect.v1.ContextMessage
+	3,  // 15: recollect.v1.ContextBlock.sources:type_name -> recollect.v1.ContextSource
+	0,  // 16: recollect.v1.ContextOmission.kind:type_name -> recollect.v1.ContextBlockKind
+	20, // 17: recollect.v1.ContextOmission.reason:type_name -> recollect.v1.OmissionReason
+	0,  // 18: recollect.v1.ContextCut.kind:type_name -> recollect.v1.ContextBlockKind
+	4,  // 19: recollect.v1.BuildContextResponse.blocks:type_name -> recollect.v1.ContextBlock
+	21, // 20: recollect.v1.BuildContextResponse.effective_policy:type_name -> recollect.v1.EffectivePolicy
+	5,  // 21: recollect.v1.BuildContextResponse.omitted:type_name -> recollect.v1.ContextOmission
+	22, // 22: recollect.v1.BuildContextResponse.degradations:type_name -> recollect.v1.Degradation
+	23, // 23: recollect.v1.BuildContextResponse.rendered:type_name -> recollect.v1.RenderedContext
+	13, // 24: recollect.v1.BuildContextResponse.method:type_name -> recollect.v1.SearchMethod
+	6,  // 25: recollect.v1.BuildContextResponse.cuts:type_name -> recollect.v1.ContextCut
+	24, // 26: recollect.v1.BuildContextResponse.named_times:type_name -> recollect.v1.NamedTime
+	1,  // 27: recollect.v1.ContextService.BuildContext:input_type -> recollect.v1.BuildContextRequest
+	7,  // 28: recollect.v1.ContextService.BuildContext:output_type -> recollect.v1.BuildContextResponse
+	28, // [28:29] is the sub-list for method output_type
+	27, // [27:28] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_context_service_proto_init() }

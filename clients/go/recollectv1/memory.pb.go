@@ -169,20 +169,23 @@ type Memory struct {
 	// pinned protects the memory: no policy deletes it, and no extraction supersedes it.
 	// Unset in UpdateMemoryRequest: unchanged.
 	Pinned *bool `protobuf:"varint,13,opt,name=pinned,proto3,oneof" json:"pinned,omitempty"`
-	// valid_from is when the memory became valid, as far as known.
+	// valid_from is when it became true, as far as known: when its oldest source was said;
+	// without a source, when its text was stored.
 	ValidFrom *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=valid_from,json=validFrom,proto3" json:"valid_from,omitempty"`
-	// valid_until is when a newer memory superseded it. Unset: it is valid.
+	// valid_until is when it ceased to be true, as far as known: when the memory that
+	// superseded it became true. Equal to valid_from: it never was. Unset: it is true.
 	ValidUntil *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=valid_until,json=validUntil,proto3" json:"valid_until,omitempty"`
 	// superseded_by is the memory that superseded it. Empty: none.
 	SupersededBy string `protobuf:"bytes,16,opt,name=superseded_by,json=supersededBy,proto3" json:"superseded_by,omitempty"`
-	// create_time is when it was stored.
+	// create_time is when it was stored: from then on it was known.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// update_time is when it last changed.
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,18,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// persist_time is when it was indexed. Unset: not yet; searches find the newest
 	// memories before that.
 	PersistTime *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=persist_time,json=persistTime,proto3" json:"persist_time,omitempty"`
-	// last_use_time is the day when a search or a context last returned it.
+	// last_use_time is the day when a search or a context last found it for a query: a profile
+	// does not count.
 	LastUseTime *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=last_use_time,json=lastUseTime,proto3" json:"last_use_time,omitempty"`
 	// made_by is the model that extracted it: at most 128 characters. Empty: no model did;
 	// with MEMORY_ORIGIN_EXTRACTED, the built-in algorithm.
@@ -200,8 +203,11 @@ type Memory struct {
 	// built_on_memory_ids are the memories that the extraction built it on, also those
 	// deleted since, at most 1,000. Only exports have them.
 	BuiltOnMemoryIds []string `protobuf:"bytes,25,rep,name=built_on_memory_ids,json=builtOnMemoryIds,proto3" json:"built_on_memory_ids,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// known_until is when it was superseded: when valid_until was recorded. Unset: it is
+	// still believed.
+	KnownUntil    *timestamppb.Timestamp `protobuf:"bytes,26,opt,name=known_until,json=knownUntil,proto3" json:"known_until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Memory) Reset() {
@@ -409,6 +415,13 @@ func (x *Memory) GetBuiltOnMemoryIds() []string {
 	return nil
 }
 
+func (x *Memory) GetKnownUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.KnownUntil
+	}
+	return nil
+}
+
 // MemoryInput is a memory to store.
 type MemoryInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -540,7 +553,7 @@ var File_recollect_v1_memory_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_memory_proto_rawDesc = "" +
 	"\n" +
-	"\x19recollect/v1/memory.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\"\xcd\b\n" +
+	"\x19recollect/v1/memory.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\"\x8a\t\n" +
 	"\x06Memory\x12 \n" +
 	"\tmemory_id\x18\x01 \x01(\tB\x03\xe0A\bR\bmemoryId\x12\x1a\n" +
 	"\x06app_id\x18\x02 \x01(\tB\x03\xe0A\x03R\x05appId\x12\x1c\n" +
@@ -573,7 +586,9 @@ const file_recollect_v1_memory_proto_rawDesc = "" +
 	"\x13extraction_strategy\x18\x16 \x01(\x0e2 .recollect.v1.ExtractionStrategyR\x12extractionStrategy\x12\x17\n" +
 	"\x04etag\x18\x17 \x01(\tB\x03\xe0A\x03R\x04etag\x12\x1a\n" +
 	"\bmetadata\x18\x18 \x01(\tR\bmetadata\x12-\n" +
-	"\x13built_on_memory_ids\x18\x19 \x03(\tR\x10builtOnMemoryIdsB\t\n" +
+	"\x13built_on_memory_ids\x18\x19 \x03(\tR\x10builtOnMemoryIds\x12;\n" +
+	"\vknown_until\x18\x1a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"knownUntilB\t\n" +
 	"\a_pinned\"\xd6\x02\n" +
 	"\vMemoryInput\x12\x1f\n" +
 	"\vexternal_id\x18\x01 \x01(\tR\n" +
@@ -633,13 +648,14 @@ var file_recollect_v1_memory_proto_depIdxs = []int32{
 	4,  // 7: recollect.v1.Memory.persist_time:type_name -> google.protobuf.Timestamp
 	4,  // 8: recollect.v1.Memory.last_use_time:type_name -> google.protobuf.Timestamp
 	5,  // 9: recollect.v1.Memory.extraction_strategy:type_name -> recollect.v1.ExtractionStrategy
-	0,  // 10: recollect.v1.MemoryInput.type:type_name -> recollect.v1.MemoryType
-	4,  // 11: recollect.v1.MemoryInput.event_time:type_name -> google.protobuf.Timestamp
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	4,  // 10: recollect.v1.Memory.known_until:type_name -> google.protobuf.Timestamp
+	0,  // 11: recollect.v1.MemoryInput.type:type_name -> recollect.v1.MemoryType
+	4,  // 12: recollect.v1.MemoryInput.event_time:type_name -> google.protobuf.Timestamp
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_memory_proto_init() }

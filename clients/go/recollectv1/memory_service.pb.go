@@ -426,7 +426,7 @@ type GetMemoryResponse struct {
 	// memory is the memory.
 	Memory *Memory `protobuf:"bytes,1,opt,name=memory,proto3" json:"memory,omitempty"`
 	// superseded are the memories that it superseded, directly or through others, the
-	// one that ended last first: at most 50.
+	// one that was superseded last first: at most 50.
 	Superseded    []*Memory `protobuf:"bytes,2,rep,name=superseded,proto3" json:"superseded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -495,7 +495,7 @@ type MemoryFilter struct {
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// end_time selects memories stored before this time.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// include_superseded also selects superseded memories.
+	// include_superseded also selects superseded memories, as as_of and known_at do.
 	IncludeSuperseded bool `protobuf:"varint,8,opt,name=include_superseded,json=includeSuperseded,proto3" json:"include_superseded,omitempty"`
 	// metadata is a JSON object as text with at most 16 keys and 16 KiB. Each key must have
 	// exactly this value in the memory's metadata: a string, a number, a boolean or null.
@@ -505,9 +505,13 @@ type MemoryFilter struct {
 	EventStartTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=event_start_time,json=eventStartTime,proto3" json:"event_start_time,omitempty"`
 	// event_end_time selects memories whose event_time is before this time.
 	EventEndTime *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=event_end_time,json=eventEndTime,proto3" json:"event_end_time,omitempty"`
-	// as_of selects the memories that were valid at this time, including those superseded
-	// since: valid_from is not later, and valid_until is unset or later.
-	AsOf          *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// as_of selects memories that were true at this time, including those superseded since:
+	// valid_from is not later, and valid_until is unset or later.
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// known_at selects memories that were believed at this time: create_time is not later,
+	// and known_until is unset or later. With as_of: those then believed to have been true
+	// at as_of.
+	KnownAt       *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=known_at,json=knownAt,proto3" json:"known_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -622,6 +626,13 @@ func (x *MemoryFilter) GetEventEndTime() *timestamppb.Timestamp {
 func (x *MemoryFilter) GetAsOf() *timestamppb.Timestamp {
 	if x != nil {
 		return x.AsOf
+	}
+	return nil
+}
+
+func (x *MemoryFilter) GetKnownAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.KnownAt
 	}
 	return nil
 }
@@ -981,6 +992,263 @@ func (x *SearchMemoriesResponse) GetMethod() SearchMethod {
 	return SearchMethod_SEARCH_METHOD_UNSPECIFIED
 }
 
+// GetProfileRequest requests the profile of one user.
+type GetProfileRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// user is the user that the page is about: the memories of the app and of all apps of its
+	// memory space are read. With an empty user_id, those of the app and of no user. Required.
+	User *UserRef `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	// max_tokens is the size of the page in tokens that it does not exceed: 1 to 10,000.
+	// Unset: profile_tokens of the app's policy, or 500 where that is 0.
+	MaxTokens *int32 `protobuf:"varint,2,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
+	// model is the model whose tokenizer counts tokens, as in GetHistoryRequest.
+	Model         string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetProfileRequest) Reset() {
+	*x = GetProfileRequest{}
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetProfileRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetProfileRequest) ProtoMessage() {}
+
+func (x *GetProfileRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetProfileRequest.ProtoReflect.Descriptor instead.
+func (*GetProfileRequest) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *GetProfileRequest) GetUser() *UserRef {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
+func (x *GetProfileRequest) GetMaxTokens() int32 {
+	if x != nil && x.MaxTokens != nil {
+		return *x.MaxTokens
+	}
+	return 0
+}
+
+func (x *GetProfileRequest) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+// GetProfileResponse is the profile. Of a user without memories it is empty.
+//
+// Pinned memories are chosen first, then lasting facts, then events; of each, those used
+// or stored on the latest day, the newest first. One that does not fit is left out as a whole,
+// and shorter ones may follow.
+type GetProfileResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// entries are the lines of the page, in its order: by topic, lines without a topic last,
+	// and under each topic in the order in which they were stored.
+	Entries []*ProfileEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// text is the page: a heading for each topic, and a line for each entry. It is stored text:
+	// give it to a model as data. Empty: no memory holds, or none fits.
+	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// total_tokens is the size of text in tokens; at most max_tokens.
+	TotalTokens int32 `protobuf:"varint,3,opt,name=total_tokens,json=totalTokens,proto3" json:"total_tokens,omitempty"`
+	// tokenizer is the encoding that tokens were counted with, such as `o200k_base`.
+	Tokenizer string `protobuf:"bytes,4,opt,name=tokenizer,proto3" json:"tokenizer,omitempty"`
+	// hash is the SHA-256 of text, in hexadecimal: equal pages have equal hashes.
+	Hash string `protobuf:"bytes,5,opt,name=hash,proto3" json:"hash,omitempty"`
+	// omitted_count is the number of memories that hold and that no entry has: those that do
+	// not fit, and all beyond the 500 that are chosen from.
+	OmittedCount  int64 `protobuf:"varint,6,opt,name=omitted_count,json=omittedCount,proto3" json:"omitted_count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetProfileResponse) Reset() {
+	*x = GetProfileResponse{}
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetProfileResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetProfileResponse) ProtoMessage() {}
+
+func (x *GetProfileResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetProfileResponse.ProtoReflect.Descriptor instead.
+func (*GetProfileResponse) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *GetProfileResponse) GetEntries() []*ProfileEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+func (x *GetProfileResponse) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *GetProfileResponse) GetTotalTokens() int32 {
+	if x != nil {
+		return x.TotalTokens
+	}
+	return 0
+}
+
+func (x *GetProfileResponse) GetTokenizer() string {
+	if x != nil {
+		return x.Tokenizer
+	}
+	return ""
+}
+
+func (x *GetProfileResponse) GetHash() string {
+	if x != nil {
+		return x.Hash
+	}
+	return ""
+}
+
+func (x *GetProfileResponse) GetOmittedCount() int64 {
+	if x != nil {
+		return x.OmittedCount
+	}
+	return 0
+}
+
+// ProfileEntry is one line of a profile.
+type ProfileEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// text is the memory's text on one line: each run of white space and control characters
+	// is one space.
+	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	// topic is the first topic of the memory, on one line. Empty: it has none.
+	Topic string `protobuf:"bytes,2,opt,name=topic,proto3" json:"topic,omitempty"`
+	// memory_ids are the memories with this text, the oldest first: usually one, and one for
+	// each app of a memory space that has it.
+	MemoryIds []string `protobuf:"bytes,3,rep,name=memory_ids,json=memoryIds,proto3" json:"memory_ids,omitempty"`
+	// pinned is true if one of the memories is pinned.
+	Pinned bool `protobuf:"varint,4,opt,name=pinned,proto3" json:"pinned,omitempty"`
+	// event_time is when the event happened. Unset: it is not an event, or unknown.
+	EventTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=event_time,json=eventTime,proto3" json:"event_time,omitempty"`
+	// valid_from is when it became true, as far as known.
+	ValidFrom     *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=valid_from,json=validFrom,proto3" json:"valid_from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProfileEntry) Reset() {
+	*x = ProfileEntry{}
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProfileEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProfileEntry) ProtoMessage() {}
+
+func (x *ProfileEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProfileEntry.ProtoReflect.Descriptor instead.
+func (*ProfileEntry) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ProfileEntry) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *ProfileEntry) GetTopic() string {
+	if x != nil {
+		return x.Topic
+	}
+	return ""
+}
+
+func (x *ProfileEntry) GetMemoryIds() []string {
+	if x != nil {
+		return x.MemoryIds
+	}
+	return nil
+}
+
+func (x *ProfileEntry) GetPinned() bool {
+	if x != nil {
+		return x.Pinned
+	}
+	return false
+}
+
+func (x *ProfileEntry) GetEventTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EventTime
+	}
+	return nil
+}
+
+func (x *ProfileEntry) GetValidFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ValidFrom
+	}
+	return nil
+}
+
 // UpdateMemoryRequest changes a memory.
 type UpdateMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1000,7 +1268,7 @@ type UpdateMemoryRequest struct {
 
 func (x *UpdateMemoryRequest) Reset() {
 	*x = UpdateMemoryRequest{}
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[14]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1012,7 +1280,7 @@ func (x *UpdateMemoryRequest) String() string {
 func (*UpdateMemoryRequest) ProtoMessage() {}
 
 func (x *UpdateMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[14]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1025,7 +1293,7 @@ func (x *UpdateMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMemoryRequest.ProtoReflect.Descriptor instead.
 func (*UpdateMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{14}
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UpdateMemoryRequest) GetMemory() *Memory {
@@ -1063,7 +1331,7 @@ type UpdateMemoryResponse struct {
 
 func (x *UpdateMemoryResponse) Reset() {
 	*x = UpdateMemoryResponse{}
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[15]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1075,7 +1343,7 @@ func (x *UpdateMemoryResponse) String() string {
 func (*UpdateMemoryResponse) ProtoMessage() {}
 
 func (x *UpdateMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[15]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1088,7 +1356,7 @@ func (x *UpdateMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateMemoryResponse.ProtoReflect.Descriptor instead.
 func (*UpdateMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{15}
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *UpdateMemoryResponse) GetMemory() *Memory {
@@ -1119,7 +1387,7 @@ type SupersedeMemoryRequest struct {
 
 func (x *SupersedeMemoryRequest) Reset() {
 	*x = SupersedeMemoryRequest{}
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[16]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1131,7 +1399,7 @@ func (x *SupersedeMemoryRequest) String() string {
 func (*SupersedeMemoryRequest) ProtoMessage() {}
 
 func (x *SupersedeMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[16]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1144,7 +1412,7 @@ func (x *SupersedeMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SupersedeMemoryRequest.ProtoReflect.Descriptor instead.
 func (*SupersedeMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{16}
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SupersedeMemoryRequest) GetMemoryId() string {
@@ -1166,7 +1434,7 @@ type SupersedeMemoryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// memory is the new memory.
 	Memory *Memory `protobuf:"bytes,1,opt,name=memory,proto3" json:"memory,omitempty"`
-	// superseded is the old memory, with valid_until set.
+	// superseded is the old memory, with valid_until and known_until set.
 	Superseded *Memory `protobuf:"bytes,2,opt,name=superseded,proto3" json:"superseded,omitempty"`
 	// revision is an opaque token of this write, for
 	// Freshness.at_least_as_fresh.
@@ -1177,7 +1445,7 @@ type SupersedeMemoryResponse struct {
 
 func (x *SupersedeMemoryResponse) Reset() {
 	*x = SupersedeMemoryResponse{}
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[17]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1189,7 +1457,7 @@ func (x *SupersedeMemoryResponse) String() string {
 func (*SupersedeMemoryResponse) ProtoMessage() {}
 
 func (x *SupersedeMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[17]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1202,7 +1470,7 @@ func (x *SupersedeMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SupersedeMemoryResponse.ProtoReflect.Descriptor instead.
 func (*SupersedeMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{17}
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SupersedeMemoryResponse) GetMemory() *Memory {
@@ -1240,7 +1508,7 @@ type ExtractMemoriesRequest struct {
 
 func (x *ExtractMemoriesRequest) Reset() {
 	*x = ExtractMemoriesRequest{}
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[18]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1252,7 +1520,7 @@ func (x *ExtractMemoriesRequest) String() string {
 func (*ExtractMemoriesRequest) ProtoMessage() {}
 
 func (x *ExtractMemoriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[18]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1265,7 +1533,7 @@ func (x *ExtractMemoriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtractMemoriesRequest.ProtoReflect.Descriptor instead.
 func (*ExtractMemoriesRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{18}
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ExtractMemoriesRequest) GetThread() *ThreadRef {
@@ -1302,7 +1570,7 @@ type ExtractMemoriesResponse struct {
 
 func (x *ExtractMemoriesResponse) Reset() {
 	*x = ExtractMemoriesResponse{}
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[19]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1314,7 +1582,7 @@ func (x *ExtractMemoriesResponse) String() string {
 func (*ExtractMemoriesResponse) ProtoMessage() {}
 
 func (x *ExtractMemoriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[19]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1327,7 +1595,7 @@ func (x *ExtractMemoriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExtractMemoriesResponse.ProtoReflect.Descriptor instead.
 func (*ExtractMemoriesResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{19}
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ExtractMemoriesResponse) GetComplete() bool {
@@ -1369,7 +1637,7 @@ type DeleteMemoryRequest struct {
 
 func (x *DeleteMemoryRequest) Reset() {
 	*x = DeleteMemoryRequest{}
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[20]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1381,7 +1649,7 @@ func (x *DeleteMemoryRequest) String() string {
 func (*DeleteMemoryRequest) ProtoMessage() {}
 
 func (x *DeleteMemoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[20]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1394,7 +1662,7 @@ func (x *DeleteMemoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMemoryRequest.ProtoReflect.Descriptor instead.
 func (*DeleteMemoryRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{20}
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeleteMemoryRequest) GetMemoryId() string {
@@ -1418,7 +1686,7 @@ type DeleteMemoryResponse struct {
 
 func (x *DeleteMemoryResponse) Reset() {
 	*x = DeleteMemoryResponse{}
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[21]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1430,7 +1698,7 @@ func (x *DeleteMemoryResponse) String() string {
 func (*DeleteMemoryResponse) ProtoMessage() {}
 
 func (x *DeleteMemoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[21]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1443,7 +1711,7 @@ func (x *DeleteMemoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMemoryResponse.ProtoReflect.Descriptor instead.
 func (*DeleteMemoryResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{21}
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DeleteMemoryResponse) GetDeleted() bool {
@@ -1473,8 +1741,8 @@ type DeleteMemoriesRequest struct {
 	// 100 years.
 	MaxAge *durationpb.Duration `protobuf:"bytes,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"`
 	// max_inactivity deletes memories that no search and no context returned for
-	// longer than this: 1 day to 100 years. GetMemory and ListMemories do not count as
-	// use.
+	// longer than this: 1 day to 100 years. GetMemory, ListMemories and profiles do not
+	// count as use.
 	MaxInactivity *durationpb.Duration `protobuf:"bytes,3,opt,name=max_inactivity,json=maxInactivity,proto3" json:"max_inactivity,omitempty"`
 	// max_count is the number of memories of each user to keep: 1 to 1,000,000. Superseded
 	// memories are deleted first, then those whose last use is oldest. Unset: no
@@ -1488,7 +1756,7 @@ type DeleteMemoriesRequest struct {
 
 func (x *DeleteMemoriesRequest) Reset() {
 	*x = DeleteMemoriesRequest{}
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[22]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1500,7 +1768,7 @@ func (x *DeleteMemoriesRequest) String() string {
 func (*DeleteMemoriesRequest) ProtoMessage() {}
 
 func (x *DeleteMemoriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[22]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1513,7 +1781,7 @@ func (x *DeleteMemoriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMemoriesRequest.ProtoReflect.Descriptor instead.
 func (*DeleteMemoriesRequest) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{22}
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DeleteMemoriesRequest) GetTarget() *Target {
@@ -1569,7 +1837,7 @@ type DeleteMemoriesResponse struct {
 
 func (x *DeleteMemoriesResponse) Reset() {
 	*x = DeleteMemoriesResponse{}
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[23]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1581,7 +1849,7 @@ func (x *DeleteMemoriesResponse) String() string {
 func (*DeleteMemoriesResponse) ProtoMessage() {}
 
 func (x *DeleteMemoriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_memory_service_proto_msgTypes[23]
+	mi := &file_recollect_v1_memory_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1594,7 +1862,7 @@ func (x *DeleteMemoriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMemoriesResponse.ProtoReflect.Descriptor instead.
 func (*DeleteMemoriesResponse) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{23}
+	return file_recollect_v1_memory_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DeleteMemoriesResponse) GetDeletedCount() int64 {
@@ -1648,7 +1916,7 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x124\n" +
 	"\n" +
 	"superseded\x18\x02 \x03(\v2\x14.recollect.v1.MemoryR\n" +
-	"superseded\"\xcd\x04\n" +
+	"superseded\"\x84\x05\n" +
 	"\fMemoryFilter\x12,\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x18.recollect.v1.MemoryTypeR\x04type\x12\x16\n" +
 	"\x06topics\x18\x02 \x03(\tR\x06topics\x12\x1a\n" +
@@ -1663,7 +1931,8 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\x10event_start_time\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\x0eeventStartTime\x12@\n" +
 	"\x0eevent_end_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\feventEndTime\x12/\n" +
-	"\x05as_of\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\"\xb8\x01\n" +
+	"\x05as_of\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x125\n" +
+	"\bknown_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\aknownAt\"\xb8\x01\n" +
 	"\x13ListMemoriesRequest\x121\n" +
 	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetB\x03\xe0A\x02R\x06target\x122\n" +
 	"\x06filter\x18\x02 \x01(\v2\x1a.recollect.v1.MemoryFilterR\x06filter\x12\x1b\n" +
@@ -1690,7 +1959,30 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\x16SearchMemoriesResponse\x125\n" +
 	"\bmemories\x18\x01 \x03(\v2\x19.recollect.v1.FoundMemoryR\bmemories\x12=\n" +
 	"\fdegradations\x18\x02 \x03(\v2\x19.recollect.v1.DegradationR\fdegradations\x122\n" +
-	"\x06method\x18\x03 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\"\xc5\x01\n" +
+	"\x06method\x18\x03 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\"\x8c\x01\n" +
+	"\x11GetProfileRequest\x12.\n" +
+	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefB\x03\xe0A\x02R\x04user\x12\"\n" +
+	"\n" +
+	"max_tokens\x18\x02 \x01(\x05H\x00R\tmaxTokens\x88\x01\x01\x12\x14\n" +
+	"\x05model\x18\x03 \x01(\tR\x05modelB\r\n" +
+	"\v_max_tokens\"\xd8\x01\n" +
+	"\x12GetProfileResponse\x124\n" +
+	"\aentries\x18\x01 \x03(\v2\x1a.recollect.v1.ProfileEntryR\aentries\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12!\n" +
+	"\ftotal_tokens\x18\x03 \x01(\x05R\vtotalTokens\x12\x1c\n" +
+	"\ttokenizer\x18\x04 \x01(\tR\ttokenizer\x12\x12\n" +
+	"\x04hash\x18\x05 \x01(\tR\x04hash\x12#\n" +
+	"\romitted_count\x18\x06 \x01(\x03R\fomittedCount\"\xe5\x01\n" +
+	"\fProfileEntry\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x14\n" +
+	"\x05topic\x18\x02 \x01(\tR\x05topic\x12\x1d\n" +
+	"\n" +
+	"memory_ids\x18\x03 \x03(\tR\tmemoryIds\x12\x16\n" +
+	"\x06pinned\x18\x04 \x01(\bR\x06pinned\x129\n" +
+	"\n" +
+	"event_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\teventTime\x129\n" +
+	"\n" +
+	"valid_from\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tvalidFrom\"\xc5\x01\n" +
 	"\x13UpdateMemoryRequest\x121\n" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryB\x03\xe0A\x02R\x06memory\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
@@ -1733,12 +2025,14 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\x16DeleteMemoriesResponse\x12#\n" +
 	"\rdeleted_count\x18\x01 \x01(\x03R\fdeletedCount\x120\n" +
 	"\bmemories\x18\x02 \x03(\v2\x14.recollect.v1.MemoryR\bmemories\x12\x12\n" +
-	"\x04more\x18\x03 \x01(\bR\x04more2\xb5\a\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more2\x8b\b\n" +
 	"\rMemoryService\x12W\n" +
 	"\vAddMemories\x12 .recollect.v1.AddMemoriesRequest\x1a!.recollect.v1.AddMemoriesResponse\"\x03\x90\x02\x02\x12Q\n" +
 	"\tGetMemory\x12\x1e.recollect.v1.GetMemoryRequest\x1a\x1f.recollect.v1.GetMemoryResponse\"\x03\x90\x02\x01\x12Z\n" +
 	"\fListMemories\x12!.recollect.v1.ListMemoriesRequest\x1a\".recollect.v1.ListMemoriesResponse\"\x03\x90\x02\x01\x12`\n" +
-	"\x0eSearchMemories\x12#.recollect.v1.SearchMemoriesRequest\x1a$.recollect.v1.SearchMemoriesResponse\"\x03\x90\x02\x01\x12Z\n" +
+	"\x0eSearchMemories\x12#.recollect.v1.SearchMemoriesRequest\x1a$.recollect.v1.SearchMemoriesResponse\"\x03\x90\x02\x01\x12T\n" +
+	"\n" +
+	"GetProfile\x12\x1f.recollect.v1.GetProfileRequest\x1a .recollect.v1.GetProfileResponse\"\x03\x90\x02\x01\x12Z\n" +
 	"\fUpdateMemory\x12!.recollect.v1.UpdateMemoryRequest\x1a\".recollect.v1.UpdateMemoryResponse\"\x03\x90\x02\x02\x12c\n" +
 	"\x0fSupersedeMemory\x12$.recollect.v1.SupersedeMemoryRequest\x1a%.recollect.v1.SupersedeMemoryResponse\"\x03\x90\x02\x02\x12c\n" +
 	"\x0fExtractMemories\x12$.recollect.v1.ExtractMemoriesRequest\x1a%.recollect.v1.ExtractMemoriesResponse\"\x03\x90\x02\x02\x12U\n" +
@@ -1759,7 +2053,7 @@ func file_recollect_v1_memory_service_proto_rawDescGZIP() []byte {
 	return file_recollect_v1_memory_service_proto_rawDescData
 }
 
-var file_recollect_v1_memory_service_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_recollect_v1_memory_service_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_recollect_v1_memory_service_proto_goTypes = []any{
 	(*AddMemoriesRequest)(nil),      // 0: recollect.v1.AddMemoriesRequest
 	(*AddMemoriesResponse)(nil),     // 1: recollect.v1.AddMemoriesResponse
@@ -1775,99 +2069,109 @@ var file_recollect_v1_memory_service_proto_goTypes = []any{
 	(*SearchMemoriesRequest)(nil),   // 11: recollect.v1.SearchMemoriesRequest
 	(*FoundMemory)(nil),             // 12: recollect.v1.FoundMemory
 	(*SearchMemoriesResponse)(nil),  // 13: recollect.v1.SearchMemoriesResponse
-	(*UpdateMemoryRequest)(nil),     // 14: recollect.v1.UpdateMemoryRequest
-	(*UpdateMemoryResponse)(nil),    // 15: recollect.v1.UpdateMemoryResponse
-	(*SupersedeMemoryRequest)(nil),  // 16: recollect.v1.SupersedeMemoryRequest
-	(*SupersedeMemoryResponse)(nil), // 17: recollect.v1.SupersedeMemoryResponse
-	(*ExtractMemoriesRequest)(nil),  // 18: recollect.v1.ExtractMemoriesRequest
-	(*ExtractMemoriesResponse)(nil), // 19: recollect.v1.ExtractMemoriesResponse
-	(*DeleteMemoryRequest)(nil),     // 20: recollect.v1.DeleteMemoryRequest
-	(*DeleteMemoryResponse)(nil),    // 21: recollect.v1.DeleteMemoryResponse
-	(*DeleteMemoriesRequest)(nil),   // 22: recollect.v1.DeleteMemoriesRequest
-	(*DeleteMemoriesResponse)(nil),  // 23: recollect.v1.DeleteMemoriesResponse
-	(*UserRef)(nil),                 // 24: recollect.v1.UserRef
-	(*MemoryInput)(nil),             // 25: recollect.v1.MemoryInput
-	(*Memory)(nil),                  // 26: recollect.v1.Memory
-	(MemoryType)(0),                 // 27: recollect.v1.MemoryType
-	(*ThreadRef)(nil),               // 28: recollect.v1.ThreadRef
-	(MemoryOrigin)(0),               // 29: recollect.v1.MemoryOrigin
-	(*timestamppb.Timestamp)(nil),   // 30: google.protobuf.Timestamp
-	(*Target)(nil),                  // 31: recollect.v1.Target
-	(SearchMethod)(0),               // 32: recollect.v1.SearchMethod
-	(*Freshness)(nil),               // 33: recollect.v1.Freshness
-	(*Degradation)(nil),             // 34: recollect.v1.Degradation
-	(*fieldmaskpb.FieldMask)(nil),   // 35: google.protobuf.FieldMask
-	(*Precondition)(nil),            // 36: recollect.v1.Precondition
-	(*durationpb.Duration)(nil),     // 37: google.protobuf.Duration
+	(*GetProfileRequest)(nil),       // 14: recollect.v1.GetProfileRequest
+	(*GetProfileResponse)(nil),      // 15: recollect.v1.GetProfileResponse
+	(*ProfileEntry)(nil),            // 16: recollect.v1.ProfileEntry
+	(*UpdateMemoryRequest)(nil),     // 17: recollect.v1.UpdateMemoryRequest
+	(*UpdateMemoryResponse)(nil),    // 18: recollect.v1.UpdateMemoryResponse
+	(*SupersedeMemoryRequest)(nil),  // 19: recollect.v1.SupersedeMemoryRequest
+	(*SupersedeMemoryResponse)(nil), // 20: recollect.v1.SupersedeMemoryResponse
+	(*ExtractMemoriesRequest)(nil),  // 21: recollect.v1.ExtractMemoriesRequest
+	(*ExtractMemoriesResponse)(nil), // 22: recollect.v1.ExtractMemoriesResponse
+	(*DeleteMemoryRequest)(nil),     // 23: recollect.v1.DeleteMemoryRequest
+	(*DeleteMemoryResponse)(nil),    // 24: recollect.v1.DeleteMemoryResponse
+	(*DeleteMemoriesRequest)(nil),   // 25: recollect.v1.DeleteMemoriesRequest
+	(*DeleteMemoriesResponse)(nil),  // 26: recollect.v1.DeleteMemoriesResponse
+	(*UserRef)(nil),                 // 27: recollect.v1.UserRef
+	(*MemoryInput)(nil),             // 28: recollect.v1.MemoryInput
+	(*Memory)(nil),                  // 29: recollect.v1.Memory
+	(MemoryType)(0),                 // 30: recollect.v1.MemoryType
+	(*ThreadRef)(nil),               // 31: recollect.v1.ThreadRef
+	(MemoryOrigin)(0),               // 32: recollect.v1.MemoryOrigin
+	(*timestamppb.Timestamp)(nil),   // 33: google.protobuf.Timestamp
+	(*Target)(nil),                  // 34: recollect.v1.Target
+	(SearchMethod)(0),               // 35: recollect.v1.SearchMethod
+	(*Freshness)(nil),               // 36: recollect.v1.Freshness
+	(*Degradation)(nil),             // 37: recollect.v1.Degradation
+	(*fieldmaskpb.FieldMask)(nil),   // 38: google.protobuf.FieldMask
+	(*Precondition)(nil),            // 39: recollect.v1.Precondition
+	(*durationpb.Duration)(nil),     // 40: google.protobuf.Duration
 }
 var file_recollect_v1_memory_service_proto_depIdxs = []int32{
-	24, // 0: recollect.v1.AddMemoriesRequest.user:type_name -> recollect.v1.UserRef
-	25, // 1: recollect.v1.AddMemoriesRequest.memories:type_name -> recollect.v1.MemoryInput
+	27, // 0: recollect.v1.AddMemoriesRequest.user:type_name -> recollect.v1.UserRef
+	28, // 1: recollect.v1.AddMemoriesRequest.memories:type_name -> recollect.v1.MemoryInput
 	2,  // 2: recollect.v1.AddMemoriesResponse.memories:type_name -> recollect.v1.AddedMemory
-	26, // 3: recollect.v1.AddedMemory.memory:type_name -> recollect.v1.Memory
-	24, // 4: recollect.v1.ImportMemoriesRequest.user:type_name -> recollect.v1.UserRef
-	26, // 5: recollect.v1.ImportMemoriesRequest.memories:type_name -> recollect.v1.Memory
+	29, // 3: recollect.v1.AddedMemory.memory:type_name -> recollect.v1.Memory
+	27, // 4: recollect.v1.ImportMemoriesRequest.user:type_name -> recollect.v1.UserRef
+	29, // 5: recollect.v1.ImportMemoriesRequest.memories:type_name -> recollect.v1.Memory
 	5,  // 6: recollect.v1.ImportMemoriesResponse.memories:type_name -> recollect.v1.ImportedMemory
-	26, // 7: recollect.v1.ImportedMemory.memory:type_name -> recollect.v1.Memory
-	26, // 8: recollect.v1.GetMemoryResponse.memory:type_name -> recollect.v1.Memory
-	26, // 9: recollect.v1.GetMemoryResponse.superseded:type_name -> recollect.v1.Memory
-	27, // 10: recollect.v1.MemoryFilter.type:type_name -> recollect.v1.MemoryType
-	28, // 11: recollect.v1.MemoryFilter.thread:type_name -> recollect.v1.ThreadRef
-	29, // 12: recollect.v1.MemoryFilter.origins:type_name -> recollect.v1.MemoryOrigin
-	30, // 13: recollect.v1.MemoryFilter.start_time:type_name -> google.protobuf.Timestamp
-	30, // 14: recollect.v1.MemoryFilter.end_time:type_name -> google.protobuf.Timestamp
-	30, // 15: recollect.v1.MemoryFilter.event_start_time:type_name -> google.protobuf.Timestamp
-	30, // 16: recollect.v1.MemoryFilter.event_end_time:type_name -> google.protobuf.Timestamp
-	30, // 17: recollect.v1.MemoryFilter.as_of:type_name -> google.protobuf.Timestamp
-	31, // 18: recollect.v1.ListMemoriesRequest.target:type_name -> recollect.v1.Target
-	8,  // 19: recollect.v1.ListMemoriesRequest.filter:type_name -> recollect.v1.MemoryFilter
-	26, // 20: recollect.v1.ListMemoriesResponse.memories:type_name -> recollect.v1.Memory
-	31, // 21: recollect.v1.SearchMemoriesRequest.target:type_name -> recollect.v1.Target
-	8,  // 22: recollect.v1.SearchMemoriesRequest.filter:type_name -> recollect.v1.MemoryFilter
-	32, // 23: recollect.v1.SearchMemoriesRequest.method:type_name -> recollect.v1.SearchMethod
-	33, // 24: recollect.v1.SearchMemoriesRequest.freshness:type_name -> recollect.v1.Freshness
-	26, // 25: recollect.v1.FoundMemory.memory:type_name -> recollect.v1.Memory
-	12, // 26: recollect.v1.SearchMemoriesResponse.memories:type_name -> recollect.v1.FoundMemory
-	34, // 27: recollect.v1.SearchMemoriesResponse.degradations:type_name -> recollect.v1.Degradation
-	32, // 28: recollect.v1.SearchMemoriesResponse.method:type_name -> recollect.v1.SearchMethod
-	26, // 29: recollect.v1.UpdateMemoryRequest.memory:type_name -> recollect.v1.Memory
-	35, // 30: recollect.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
-	36, // 31: recollect.v1.UpdateMemoryRequest.precondition:type_name -> recollect.v1.Precondition
-	26, // 32: recollect.v1.UpdateMemoryResponse.memory:type_name -> recollect.v1.Memory
-	25, // 33: recollect.v1.SupersedeMemoryRequest.replacement:type_name -> recollect.v1.MemoryInput
-	26, // 34: recollect.v1.SupersedeMemoryResponse.memory:type_name -> recollect.v1.Memory
-	26, // 35: recollect.v1.SupersedeMemoryResponse.superseded:type_name -> recollect.v1.Memory
-	28, // 36: recollect.v1.ExtractMemoriesRequest.thread:type_name -> recollect.v1.ThreadRef
-	37, // 37: recollect.v1.ExtractMemoriesRequest.max_wait:type_name -> google.protobuf.Duration
-	31, // 38: recollect.v1.DeleteMemoriesRequest.target:type_name -> recollect.v1.Target
-	37, // 39: recollect.v1.DeleteMemoriesRequest.max_age:type_name -> google.protobuf.Duration
-	37, // 40: recollect.v1.DeleteMemoriesRequest.max_inactivity:type_name -> google.protobuf.Duration
-	26, // 41: recollect.v1.DeleteMemoriesResponse.memories:type_name -> recollect.v1.Memory
-	0,  // 42: recollect.v1.MemoryService.AddMemories:input_type -> recollect.v1.AddMemoriesRequest
-	6,  // 43: recollect.v1.MemoryService.GetMemory:input_type -> recollect.v1.GetMemoryRequest
-	9,  // 44: recollect.v1.MemoryService.ListMemories:input_type -> recollect.v1.ListMemoriesRequest
-	11, // 45: recollect.v1.MemoryService.SearchMemories:input_type -> recollect.v1.SearchMemoriesRequest
-	14, // 46: recollect.v1.MemoryService.UpdateMemory:input_type -> recollect.v1.UpdateMemoryRequest
-	16, // 47: recollect.v1.MemoryService.SupersedeMemory:input_type -> recollect.v1.SupersedeMemoryRequest
-	18, // 48: recollect.v1.MemoryService.ExtractMemories:input_type -> recollect.v1.ExtractMemoriesRequest
-	20, // 49: recollect.v1.MemoryService.DeleteMemory:input_type -> recollect.v1.DeleteMemoryRequest
-	3,  // 50: recollect.v1.MemoryService.ImportMemories:input_type -> recollect.v1.ImportMemoriesRequest
-	22, // 51: recollect.v1.MemoryService.DeleteMemories:input_type -> recollect.v1.DeleteMemoriesRequest
-	1,  // 52: recollect.v1.MemoryService.AddMemories:output_type -> recollect.v1.AddMemoriesResponse
-	7,  // 53: recollect.v1.MemoryService.GetMemory:output_type -> recollect.v1.GetMemoryResponse
-	10, // 54: recollect.v1.MemoryService.ListMemories:output_type -> recollect.v1.ListMemoriesResponse
-	13, // 55: recollect.v1.MemoryService.SearchMemories:output_type -> recollect.v1.SearchMemoriesResponse
-	15, // 56: recollect.v1.MemoryService.UpdateMemory:output_type -> recollect.v1.UpdateMemoryResponse
-	17, // 57: recollect.v1.MemoryService.SupersedeMemory:output_type -> recollect.v1.SupersedeMemoryResponse
-	19, // 58: recollect.v1.MemoryService.ExtractMemories:output_type -> recollect.v1.ExtractMemoriesResponse
-	21, // 59: recollect.v1.MemoryService.DeleteMemory:output_type -> recollect.v1.DeleteMemoryResponse
-	4,  // 60: recollect.v1.MemoryService.ImportMemories:output_type -> recollect.v1.ImportMemoriesResponse
-	23, // 61: recollect.v1.MemoryService.DeleteMemories:output_type -> recollect.v1.DeleteMemoriesResponse
-	52, // [52:62] is the sub-list for method output_type
-	42, // [42:52] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	29, // 7: recollect.v1.ImportedMemory.memory:type_name -> recollect.v1.Memory
+	29, // 8: recollect.v1.GetMemoryResponse.memory:type_name -> recollect.v1.Memory
+	29, // 9: recollect.v1.GetMemoryResponse.superseded:type_name -> recollect.v1.Memory
+	30, // 10: recollect.v1.MemoryFilter.type:type_name -> recollect.v1.MemoryType
+	31, // 11: recollect.v1.MemoryFilter.thread:type_name -> recollect.v1.ThreadRef
+	32, // 12: recollect.v1.MemoryFilter.origins:type_name -> recollect.v1.MemoryOrigin
+	33, // 13: recollect.v1.MemoryFilter.start_time:type_name -> google.protobuf.Timestamp
+	33, // 14: recollect.v1.MemoryFilter.end_time:type_name -> google.protobuf.Timestamp
+	33, // 15: recollect.v1.MemoryFilter.event_start_time:type_name -> google.protobuf.Timestamp
+	33, // 16: recollect.v1.MemoryFilter.event_end_time:type_name -> google.protobuf.Timestamp
+	33, // 17: recollect.v1.MemoryFilter.as_of:type_name -> google.protobuf.Timestamp
+	33, // 18: recollect.v1.MemoryFilter.known_at:type_name -> google.protobuf.Timestamp
+	34, // 19: recollect.v1.ListMemoriesRequest.target:type_name -> recollect.v1.Target
+	8,  // 20: recollect.v1.ListMemoriesRequest.filter:type_name -> recollect.v1.MemoryFilter
+	29, // 21: recollect.v1.ListMemoriesResponse.memories:type_name -> recollect.v1.Memory
+	34, // 22: recollect.v1.SearchMemoriesRequest.target:type_name -> recollect.v1.Target
+	8,  // 23: recollect.v1.SearchMemoriesRequest.filter:type_name -> recollect.v1.MemoryFilter
+	35, // 24: recollect.v1.SearchMemoriesRequest.method:type_name -> recollect.v1.SearchMethod
+	36, // 25: recollect.v1.SearchMemoriesRequest.freshness:type_name -> recollect.v1.Freshness
+	29, // 26: recollect.v1.FoundMemory.memory:type_name -> recollect.v1.Memory
+	12, // 27: recollect.v1.SearchMemoriesResponse.memories:type_name -> recollect.v1.FoundMemory
+	37, // 28: recollect.v1.SearchMemoriesResponse.degradations:type_name -> recollect.v1.Degradation
+	35, // 29: recollect.v1.SearchMemoriesResponse.method:type_name -> recollect.v1.SearchMethod
+	27, // 30: recollect.v1.GetProfileRequest.user:type_name -> recollect.v1.UserRef
+	16, // 31: recollect.v1.GetProfileResponse.entries:type_name -> recollect.v1.ProfileEntry
+	33, // 32: recollect.v1.ProfileEntry.event_time:type_name -> google.protobuf.Timestamp
+	33, // 33: recollect.v1.ProfileEntry.valid_from:type_name -> google.protobuf.Timestamp
+	29, // 34: recollect.v1.UpdateMemoryRequest.memory:type_name -> recollect.v1.Memory
+	38, // 35: recollect.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
+	39, // 36: recollect.v1.UpdateMemoryRequest.precondition:type_name -> recollect.v1.Precondition
+	29, // 37: recollect.v1.UpdateMemoryResponse.memory:type_name -> recollect.v1.Memory
+	28, // 38: recollect.v1.SupersedeMemoryRequest.replacement:type_name -> recollect.v1.MemoryInput
+	29, // 39: recollect.v1.SupersedeMemoryResponse.memory:type_name -> recollect.v1.Memory
+	29, // 40: recollect.v1.SupersedeMemoryResponse.superseded:type_name -> recollect.v1.Memory
+	31, // 41: recollect.v1.ExtractMemoriesRequest.thread:type_name -> recollect.v1.ThreadRef
+	40, // 42: recollect.v1.ExtractMemoriesRequest.max_wait:type_name -> google.protobuf.Duration
+	34, // 43: recollect.v1.DeleteMemoriesRequest.target:type_name -> recollect.v1.Target
+	40, // 44: recollect.v1.DeleteMemoriesRequest.max_age:type_name -> google.protobuf.Duration
+	40, // 45: recollect.v1.DeleteMemoriesRequest.max_inactivity:type_name -> google.protobuf.Duration
+	29, // 46: recollect.v1.DeleteMemoriesResponse.memories:type_name -> recollect.v1.Memory
+	0,  // 47: recollect.v1.MemoryService.AddMemories:input_type -> recollect.v1.AddMemoriesRequest
+	6,  // 48: recollect.v1.MemoryService.GetMemory:input_type -> recollect.v1.GetMemoryRequest
+	9,  // 49: recollect.v1.MemoryService.ListMemories:input_type -> recollect.v1.ListMemoriesRequest
+	11, // 50: recollect.v1.MemoryService.SearchMemories:input_type -> recollect.v1.SearchMemoriesRequest
+	14, // 51: recollect.v1.MemoryService.GetProfile:input_type -> recollect.v1.GetProfileRequest
+	17, // 52: recollect.v1.MemoryService.UpdateMemory:input_type -> recollect.v1.UpdateMemoryRequest
+	19, // 53: recollect.v1.MemoryService.SupersedeMemory:input_type -> recollect.v1.SupersedeMemoryRequest
+	21, // 54: recollect.v1.MemoryService.ExtractMemories:input_type -> recollect.v1.ExtractMemoriesRequest
+	23, // 55: recollect.v1.MemoryService.DeleteMemory:input_type -> recollect.v1.DeleteMemoryRequest
+	3,  // 56: recollect.v1.MemoryService.ImportMemories:input_type -> recollect.v1.ImportMemoriesRequest
+	25, // 57: recollect.v1.MemoryService.DeleteMemories:input_type -> recollect.v1.DeleteMemoriesRequest
+	1,  // 58: recollect.v1.MemoryService.AddMemories:output_type -> recollect.v1.AddMemoriesResponse
+	7,  // 59: recollect.v1.MemoryService.GetMemory:output_type -> recollect.v1.GetMemoryResponse
+	10, // 60: recollect.v1.MemoryService.ListMemories:output_type -> recollect.v1.ListMemoriesResponse
+	13, // 61: recollect.v1.MemoryService.SearchMemories:output_type -> recollect.v1.SearchMemoriesResponse
+	15, // 62: recollect.v1.MemoryService.GetProfile:output_type -> recollect.v1.GetProfileResponse
+	18, // 63: recollect.v1.MemoryService.UpdateMemory:output_type -> recollect.v1.UpdateMemoryResponse
+	20, // 64: recollect.v1.MemoryService.SupersedeMemory:output_type -> recollect.v1.SupersedeMemoryResponse
+	22, // 65: recollect.v1.MemoryService.ExtractMemories:output_type -> recollect.v1.ExtractMemoriesResponse
+	24, // 66: recollect.v1.MemoryService.DeleteMemory:output_type -> recollect.v1.DeleteMemoryResponse
+	4,  // 67: recollect.v1.MemoryService.ImportMemories:output_type -> recollect.v1.ImportMemoriesResponse
+	26, // 68: recollect.v1.MemoryService.DeleteMemories:output_type -> recollect.v1.DeleteMemoriesResponse
+	58, // [58:69] is the sub-list for method output_type
+	47, // [47:58] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_memory_service_proto_init() }
@@ -1880,14 +2184,15 @@ func file_recollect_v1_memory_service_proto_init() {
 	file_recollect_v1_recall_proto_init()
 	file_recollect_v1_thread_proto_init()
 	file_recollect_v1_memory_service_proto_msgTypes[11].OneofWrappers = []any{}
-	file_recollect_v1_memory_service_proto_msgTypes[22].OneofWrappers = []any{}
+	file_recollect_v1_memory_service_proto_msgTypes[14].OneofWrappers = []any{}
+	file_recollect_v1_memory_service_proto_msgTypes[25].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_memory_service_proto_rawDesc), len(file_recollect_v1_memory_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

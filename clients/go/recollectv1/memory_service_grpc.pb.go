@@ -23,6 +23,7 @@ const (
 	MemoryService_GetMemory_FullMethodName       = "/recollect.v1.MemoryService/GetMemory"
 	MemoryService_ListMemories_FullMethodName    = "/recollect.v1.MemoryService/ListMemories"
 	MemoryService_SearchMemories_FullMethodName  = "/recollect.v1.MemoryService/SearchMemories"
+	MemoryService_GetProfile_FullMethodName      = "/recollect.v1.MemoryService/GetProfile"
 	MemoryService_UpdateMemory_FullMethodName    = "/recollect.v1.MemoryService/UpdateMemory"
 	MemoryService_SupersedeMemory_FullMethodName = "/recollect.v1.MemoryService/SupersedeMemory"
 	MemoryService_ExtractMemories_FullMethodName = "/recollect.v1.MemoryService/ExtractMemories"
@@ -44,8 +45,8 @@ const (
 //	  recollect.v1.MemoryService/SearchMemories
 //
 // A newer fact that contradicts an older one supersedes it without deleting it: the
-// older one ends at valid_until and is returned with include_superseded. If long-term
-// memory is switched off on the server, every call is FAILED_PRECONDITION
+// older one ends at valid_until and is returned with include_superseded, as_of or known_at.
+// If long-term memory is switched off on the server, every call is FAILED_PRECONDITION
 // (LONG_TERM_MEMORY_OFF).
 type MemoryServiceClient interface {
 	// AddMemories stores memories, all or none. It is idempotent: a known memory is
@@ -58,10 +59,14 @@ type MemoryServiceClient interface {
 	ListMemories(ctx context.Context, in *ListMemoriesRequest, opts ...grpc.CallOption) (*ListMemoriesResponse, error)
 	// SearchMemories finds memories by meaning and by keyword.
 	SearchMemories(ctx context.Context, in *SearchMemoriesRequest, opts ...grpc.CallOption) (*SearchMemoriesResponse, error)
+	// GetProfile writes a page about a user, of bounded size: the memories that hold, as many
+	// as fit. It is made anew for each call, without a language model, so it is current with
+	// each write.
+	GetProfile(ctx context.Context, in *GetProfileRequest, opts ...grpc.CallOption) (*GetProfileResponse, error)
 	// UpdateMemory changes the fields that update_mask names.
 	UpdateMemory(ctx context.Context, in *UpdateMemoryRequest, opts ...grpc.CallOption) (*UpdateMemoryResponse, error)
 	// SupersedeMemory stores a newer memory that replaces an older one; the older one
-	// is kept with valid_until set. It is idempotent. A memory that a different one
+	// is kept with valid_until and known_until set. It is idempotent. A memory that a different one
 	// has superseded meanwhile is ABORTED.
 	SupersedeMemory(ctx context.Context, in *SupersedeMemoryRequest, opts ...grpc.CallOption) (*SupersedeMemoryResponse, error)
 	// ExtractMemories extracts memories from the newest messages of a thread now. Without it,
@@ -124,6 +129,16 @@ func (c *memoryServiceClient) SearchMemories(ctx context.Context, in *SearchMemo
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SearchMemoriesResponse)
 	err := c.cc.Invoke(ctx, MemoryService_SearchMemories_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *memoryServiceClient) GetProfile(ctx context.Context, in *GetProfileRequest, opts ...grpc.CallOption) (*GetProfileResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetProfileResponse)
+	err := c.cc.Invoke(ctx, MemoryService_GetProfile_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -203,8 +218,8 @@ func (c *memoryServiceClient) DeleteMemories(ctx context.Context, in *DeleteMemo
 //	  recollect.v1.MemoryService/SearchMemories
 //
 // A newer fact that contradicts an older one supersedes it without deleting it: the
-// older one ends at valid_until and is returned with include_superseded. If long-term
-// memory is switched off on the server, every call is FAILED_PRECONDITION
+// older one ends at valid_until and is returned with include_superseded, as_of or known_at.
+// If long-term memory is switched off on the server, every call is FAILED_PRECONDITION
 // (LONG_TERM_MEMORY_OFF).
 type MemoryServiceServer interface {
 	// AddMemories stores memories, all or none. It is idempotent: a known memory is
@@ -217,10 +232,14 @@ type MemoryServiceServer interface {
 	ListMemories(context.Context, *ListMemoriesRequest) (*ListMemoriesResponse, error)
 	// SearchMemories finds memories by meaning and by keyword.
 	SearchMemories(context.Context, *SearchMemoriesRequest) (*SearchMemoriesResponse, error)
+	// GetProfile writes a page about a user, of bounded size: the memories that hold, as many
+	// as fit. It is made anew for each call, without a language model, so it is current with
+	// each write.
+	GetProfile(context.Context, *GetProfileRequest) (*GetProfileResponse, error)
 	// UpdateMemory changes the fields that update_mask names.
 	UpdateMemory(context.Context, *UpdateMemoryRequest) (*UpdateMemoryResponse, error)
 	// SupersedeMemory stores a newer memory that replaces an older one; the older one
-	// is kept with valid_until set. It is idempotent. A memory that a different one
+	// is kept with valid_until and known_until set. It is idempotent. A memory that a different one
 	// has superseded meanwhile is ABORTED.
 	SupersedeMemory(context.Context, *SupersedeMemoryRequest) (*SupersedeMemoryResponse, error)
 	// ExtractMemories extracts memories from the newest messages of a thread now. Without it,
@@ -260,6 +279,9 @@ func (UnimplementedMemoryServiceServer) ListMemories(context.Context, *ListMemor
 }
 func (UnimplementedMemoryServiceServer) SearchMemories(context.Context, *SearchMemoriesRequest) (*SearchMemoriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SearchMemories not implemented")
+}
+func (UnimplementedMemoryServiceServer) GetProfile(context.Context, *GetProfileRequest) (*GetProfileResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetProfile not implemented")
 }
 func (UnimplementedMemoryServiceServer) UpdateMemory(context.Context, *UpdateMemoryRequest) (*UpdateMemoryResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateMemory not implemented")
@@ -368,6 +390,24 @@ func _MemoryService_SearchMemories_Handler(srv interface{}, ctx context.Context,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(MemoryServiceServer).SearchMemories(ctx, req.(*SearchMemoriesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _MemoryService_GetProfile_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetProfileRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MemoryServiceServer).GetProfile(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: MemoryService_GetProfile_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MemoryServiceServer).GetProfile(ctx, req.(*GetProfileRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -502,6 +542,10 @@ var MemoryService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SearchMemories",
 			Handler:    _MemoryService_SearchMemories_Handler,
+		},
+		{
+			MethodName: "GetProfile",
+			Handler:    _MemoryService_GetProfile_Handler,
 		},
 		{
 			MethodName: "UpdateMemory",

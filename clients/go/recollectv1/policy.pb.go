@@ -648,8 +648,8 @@ type MemoryPolicy struct {
 	// day to 100 years. Only valid in an app's policy. Default: no limit.
 	MemoryMaxAge *durationpb.Duration `protobuf:"bytes,25,opt,name=memory_max_age,json=memoryMaxAge,proto3" json:"memory_max_age,omitempty"`
 	// memory_max_inactivity deletes memories that no search and no context returned
-	// for this long: 1 day to 100 years. Only valid in an app's policy. Default: no
-	// limit.
+	// for this long: 1 day to 100 years. Profiles do not count. Only valid in an app's
+	// policy. Default: no limit.
 	MemoryMaxInactivity *durationpb.Duration `protobuf:"bytes,26,opt,name=memory_max_inactivity,json=memoryMaxInactivity,proto3" json:"memory_max_inactivity,omitempty"`
 	// memory_max_count is the maximum number of memories of each user of the app: 1
 	// to 1,000,000. Beyond it, superseded memories are deleted first, then those whose
@@ -686,6 +686,10 @@ type MemoryPolicy struct {
 	// policy. Empty: the value of the next level. Default: SENSITIVE_KIND_SECRET and
 	// SENSITIVE_KIND_CARD.
 	RedactedKinds []SensitiveKind `protobuf:"varint,35,rep,packed,name=redacted_kinds,json=redactedKinds,proto3,enum=recollect.v1.SensitiveKind" json:"redacted_kinds,omitempty"`
+	// profile_tokens is the maximum size of the profile in a context, in tokens: 0 to 10,000,
+	// and at most a quarter of the context's budget. MEMORY_MODE_NONE and MEMORY_MODE_NODE
+	// use none. Default: 0, no profile.
+	ProfileTokens *int32 `protobuf:"varint,36,opt,name=profile_tokens,json=profileTokens,proto3,oneof" json:"profile_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -965,6 +969,13 @@ func (x *MemoryPolicy) GetRedactedKinds() []SensitiveKind {
 	return nil
 }
 
+func (x *MemoryPolicy) GetProfileTokens() int32 {
+	if x != nil && x.ProfileTokens != nil {
+		return *x.ProfileTokens
+	}
+	return 0
+}
+
 // AppPolicy is the policy of one app.
 type AppPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1155,7 +1166,7 @@ var File_recollect_v1_policy_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_policy_proto_rawDesc = "" +
 	"\n" +
-	"\x19recollect/v1/policy.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\"\xb4\x11\n" +
+	"\x19recollect/v1/policy.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\"\xf3\x11\n" +
 	"\fMemoryPolicy\x12,\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x18.recollect.v1.MemoryModeR\x04mode\x12*\n" +
 	"\x0ewindow_enabled\x18\x02 \x01(\bH\x00R\rwindowEnabled\x88\x01\x01\x12$\n" +
@@ -1198,7 +1209,8 @@ const file_recollect_v1_policy_proto_rawDesc = "" +
 	"\fmemory_space\x18  \x01(\tH\x15R\vmemorySpace\x88\x01\x01\x12*\n" +
 	"\x0econtext_tokens\x18! \x01(\x05H\x16R\rcontextTokens\x88\x01\x01\x125\n" +
 	"\tredaction\x18\" \x01(\x0e2\x17.recollect.v1.RedactionR\tredaction\x12B\n" +
-	"\x0eredacted_kinds\x18# \x03(\x0e2\x1b.recollect.v1.SensitiveKindR\rredactedKindsB\x11\n" +
+	"\x0eredacted_kinds\x18# \x03(\x0e2\x1b.recollect.v1.SensitiveKindR\rredactedKinds\x12*\n" +
+	"\x0eprofile_tokens\x18$ \x01(\x05H\x17R\rprofileTokens\x88\x01\x01B\x11\n" +
 	"\x0f_window_enabledB\x0e\n" +
 	"\f_window_sizeB\x10\n" +
 	"\x0e_recent_windowB\b\n" +
@@ -1223,7 +1235,8 @@ const file_recollect_v1_policy_proto_rawDesc = "" +
 	"\x11_memory_max_countB\x17\n" +
 	"\x15_flow_session_defaultB\x0f\n" +
 	"\r_memory_spaceB\x11\n" +
-	"\x0f_context_tokens\"\xb9\x01\n" +
+	"\x0f_context_tokensB\x11\n" +
+	"\x0f_profile_tokens\"\xb9\x01\n" +
 	"\tAppPolicy\x12\x1d\n" +
 	"\x06app_id\x18\x01 \x01(\tB\x06\xe0A\x02\xe0A\bR\x05appId\x122\n" +
 	"\x06policy\x18\x02 \x01(\v2\x1a.recollect.v1.MemoryPolicyR\x06policy\x12@\n" +

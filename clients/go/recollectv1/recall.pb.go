@@ -11,6 +11,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	emptypb "google.golang.org/protobuf/types/known/emptypb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -376,6 +377,128 @@ func (*Freshness_AtLeastAsFresh) isFreshness_Requirement() {}
 
 func (*Freshness_Eventual) isFreshness_Requirement() {}
 
+// QueryTime is when and where a query is asked, so that a time in it, such as "yesterday",
+// can be read. See docs/memory/hybrid.md.
+type QueryTime struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// reference_time is when it is asked. Unset: when the server receives the call.
+	ReferenceTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=reference_time,json=referenceTime,proto3" json:"reference_time,omitempty"`
+	// time_zone is where it is asked, a name of the IANA database such as `Europe/Berlin`:
+	// at most 64 characters. Empty: UTC.
+	TimeZone      string `protobuf:"bytes,2,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueryTime) Reset() {
+	*x = QueryTime{}
+	mi := &file_recollect_v1_recall_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueryTime) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueryTime) ProtoMessage() {}
+
+func (x *QueryTime) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_recall_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueryTime.ProtoReflect.Descriptor instead.
+func (*QueryTime) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_recall_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *QueryTime) GetReferenceTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ReferenceTime
+	}
+	return nil
+}
+
+func (x *QueryTime) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
+// NamedTime is a time that a query names, and that was read. Messages of this time come
+// before others that match as well.
+type NamedTime struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// text is the words of the query, such as `last week`.
+	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	// start_time is the first moment.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// end_time is the moment after the last one.
+	EndTime       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamedTime) Reset() {
+	*x = NamedTime{}
+	mi := &file_recollect_v1_recall_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamedTime) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamedTime) ProtoMessage() {}
+
+func (x *NamedTime) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_recall_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamedTime.ProtoReflect.Descriptor instead.
+func (*NamedTime) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_recall_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *NamedTime) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *NamedTime) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *NamedTime) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
 // Degradation is one way in which a response is incomplete.
 type Degradation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -389,7 +512,7 @@ type Degradation struct {
 
 func (x *Degradation) Reset() {
 	*x = Degradation{}
-	mi := &file_recollect_v1_recall_proto_msgTypes[1]
+	mi := &file_recollect_v1_recall_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -401,7 +524,7 @@ func (x *Degradation) String() string {
 func (*Degradation) ProtoMessage() {}
 
 func (x *Degradation) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_recall_proto_msgTypes[1]
+	mi := &file_recollect_v1_recall_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -414,7 +537,7 @@ func (x *Degradation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Degradation.ProtoReflect.Descriptor instead.
 func (*Degradation) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_recall_proto_rawDescGZIP(), []int{1}
+	return file_recollect_v1_recall_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Degradation) GetReason() DegradationReason {
@@ -435,12 +558,20 @@ var File_recollect_v1_recall_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_recall_proto_rawDesc = "" +
 	"\n" +
-	"\x19recollect/v1/recall.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\"\xb3\x01\n" +
+	"\x19recollect/v1/recall.proto\x12\frecollect.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb3\x01\n" +
 	"\tFreshness\x12+\n" +
 	"\x11at_least_as_fresh\x18\x01 \x01(\tH\x00R\x0eatLeastAsFresh\x124\n" +
 	"\beventual\x18\x02 \x01(\v2\x16.google.protobuf.EmptyH\x00R\beventual\x124\n" +
 	"\bmax_wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\amaxWaitB\r\n" +
-	"\vrequirement\"`\n" +
+	"\vrequirement\"k\n" +
+	"\tQueryTime\x12A\n" +
+	"\x0ereference_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\rreferenceTime\x12\x1b\n" +
+	"\ttime_zone\x18\x02 \x01(\tR\btimeZone\"\x91\x01\n" +
+	"\tNamedTime\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x129\n" +
+	"\n" +
+	"start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"`\n" +
 	"\vDegradation\x127\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x1f.recollect.v1.DegradationReasonR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage*{\n" +
@@ -483,26 +614,32 @@ func file_recollect_v1_recall_proto_rawDescGZIP() []byte {
 }
 
 var file_recollect_v1_recall_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_recollect_v1_recall_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_recollect_v1_recall_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_recollect_v1_recall_proto_goTypes = []any{
-	(SearchMethod)(0),           // 0: recollect.v1.SearchMethod
-	(RecallReason)(0),           // 1: recollect.v1.RecallReason
-	(OmissionReason)(0),         // 2: recollect.v1.OmissionReason
-	(DegradationReason)(0),      // 3: recollect.v1.DegradationReason
-	(*Freshness)(nil),           // 4: recollect.v1.Freshness
-	(*Degradation)(nil),         // 5: recollect.v1.Degradation
-	(*emptypb.Empty)(nil),       // 6: google.protobuf.Empty
-	(*durationpb.Duration)(nil), // 7: google.protobuf.Duration
+	(SearchMethod)(0),             // 0: recollect.v1.SearchMethod
+	(RecallReason)(0),             // 1: recollect.v1.RecallReason
+	(OmissionReason)(0),           // 2: recollect.v1.OmissionReason
+	(DegradationReason)(0),        // 3: recollect.v1.DegradationReason
+	(*Freshness)(nil),             // 4: recollect.v1.Freshness
+	(*QueryTime)(nil),             // 5: recollect.v1.QueryTime
+	(*NamedTime)(nil),             // 6: recollect.v1.NamedTime
+	(*Degradation)(nil),           // 7: recollect.v1.Degradation
+	(*emptypb.Empty)(nil),         // 8: google.protobuf.Empty
+	(*durationpb.Duration)(nil),   // 9: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
 }
 var file_recollect_v1_recall_proto_depIdxs = []int32{
-	6, // 0: recollect.v1.Freshness.eventual:type_name -> google.protobuf.Empty
-	7, // 1: recollect.v1.Freshness.max_wait:type_name -> google.protobuf.Duration
-	3, // 2: recollect.v1.Degradation.reason:type_name -> recollect.v1.DegradationReason
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	8,  // 0: recollect.v1.Freshness.eventual:type_name -> google.protobuf.Empty
+	9,  // 1: recollect.v1.Freshness.max_wait:type_name -> google.protobuf.Duration
+	10, // 2: recollect.v1.QueryTime.reference_time:type_name -> google.protobuf.Timestamp
+	10, // 3: recollect.v1.NamedTime.start_time:type_name -> google.protobuf.Timestamp
+	10, // 4: recollect.v1.NamedTime.end_time:type_name -> google.protobuf.Timestamp
+	3,  // 5: recollect.v1.Degradation.reason:type_name -> recollect.v1.DegradationReason
+	6,  // [6:6] is the sub-list for method output_type
+	6,  // [6:6] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_recall_proto_init() }
@@ -520,7 +657,7 @@ func file_recollect_v1_recall_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_recall_proto_rawDesc), len(file_recollect_v1_recall_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   2,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

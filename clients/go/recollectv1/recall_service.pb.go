@@ -31,7 +31,8 @@ type RecallRequest struct {
 	// required.
 	Target *Target `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
 	// query is the text to match, usually the user's new message: at most 8,192
-	// characters. Empty: nothing is matched, and only the recent window is returned.
+	// characters. Empty: with a time in filter, the newest messages of that time match;
+	// otherwise nothing does, and only the recent window is returned.
 	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	// policy has the fields that this request sets differently from thread and app, such
 	// as recent_window and top_k. MEMORY_MODE_NONE and MEMORY_MODE_NODE return nothing.
@@ -58,7 +59,9 @@ type RecallRequest struct {
 	// all_branches includes matches on inactive branches.
 	AllBranches bool `protobuf:"varint,10,opt,name=all_branches,json=allBranches,proto3" json:"all_branches,omitempty"`
 	// explain requests effective_policy and omitted in the response.
-	Explain       bool `protobuf:"varint,11,opt,name=explain,proto3" json:"explain,omitempty"`
+	Explain bool `protobuf:"varint,11,opt,name=explain,proto3" json:"explain,omitempty"`
+	// query_time is when and where the query is asked. Unset: now, in UTC.
+	QueryTime     *QueryTime `protobuf:"bytes,12,opt,name=query_time,json=queryTime,proto3" json:"query_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -181,6 +184,13 @@ func (x *RecallRequest) GetExplain() bool {
 	return false
 }
 
+func (x *RecallRequest) GetQueryTime() *QueryTime {
+	if x != nil {
+		return x.QueryTime
+	}
+	return nil
+}
+
 type isRecallRequest_Budget interface {
 	isRecallRequest_Budget()
 }
@@ -225,7 +235,10 @@ type RecallResponse struct {
 	Method SearchMethod `protobuf:"varint,7,opt,name=method,proto3,enum=recollect.v1.SearchMethod" json:"method,omitempty"`
 	// cuts count the messages that were found and exceed max_tokens or the size of a
 	// response, one for each reason. Empty: nothing was left out for its size.
-	Cuts          []*RecallCut `protobuf:"bytes,8,rep,name=cuts,proto3" json:"cuts,omitempty"`
+	Cuts []*RecallCut `protobuf:"bytes,8,rep,name=cuts,proto3" json:"cuts,omitempty"`
+	// named_times are the past times that the query names, in its order: at most 4. Empty:
+	// none was understood.
+	NamedTimes    []*NamedTime `protobuf:"bytes,9,rep,name=named_times,json=namedTimes,proto3" json:"named_times,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -312,6 +325,13 @@ func (x *RecallResponse) GetMethod() SearchMethod {
 func (x *RecallResponse) GetCuts() []*RecallCut {
 	if x != nil {
 		return x.Cuts
+	}
+	return nil
+}
+
+func (x *RecallResponse) GetNamedTimes() []*NamedTime {
+	if x != nil {
+		return x.NamedTimes
 	}
 	return nil
 }
@@ -573,7 +593,9 @@ type SearchRequest struct {
 	// the newest.
 	Freshness *Freshness `protobuf:"bytes,8,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// all_branches includes matches on inactive branches.
-	AllBranches   bool `protobuf:"varint,9,opt,name=all_branches,json=allBranches,proto3" json:"all_branches,omitempty"`
+	AllBranches bool `protobuf:"varint,9,opt,name=all_branches,json=allBranches,proto3" json:"all_branches,omitempty"`
+	// query_time is when and where the query is asked. Unset: now, in UTC.
+	QueryTime     *QueryTime `protobuf:"bytes,10,opt,name=query_time,json=queryTime,proto3" json:"query_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -671,6 +693,13 @@ func (x *SearchRequest) GetAllBranches() bool {
 	return false
 }
 
+func (x *SearchRequest) GetQueryTime() *QueryTime {
+	if x != nil {
+		return x.QueryTime
+	}
+	return nil
+}
+
 // SearchResponse contains the matches.
 type SearchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -683,7 +712,9 @@ type SearchResponse struct {
 	// method is how messages were matched, as in RecallResponse.
 	Method SearchMethod `protobuf:"varint,3,opt,name=method,proto3,enum=recollect.v1.SearchMethod" json:"method,omitempty"`
 	// cuts count the matches that exceed the size of a response. Empty: none do.
-	Cuts          []*RecallCut `protobuf:"bytes,4,rep,name=cuts,proto3" json:"cuts,omitempty"`
+	Cuts []*RecallCut `protobuf:"bytes,4,rep,name=cuts,proto3" json:"cuts,omitempty"`
+	// named_times are the past times that the query names, as in RecallResponse.
+	NamedTimes    []*NamedTime `protobuf:"bytes,5,rep,name=named_times,json=namedTimes,proto3" json:"named_times,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -746,11 +777,18 @@ func (x *SearchResponse) GetCuts() []*RecallCut {
 	return nil
 }
 
+func (x *SearchResponse) GetNamedTimes() []*NamedTime {
+	if x != nil {
+		return x.NamedTimes
+	}
+	return nil
+}
+
 var File_recollect_v1_recall_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_recall_service_proto_rawDesc = "" +
 	"\n" +
-	"!recollect/v1/recall_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"\xe2\x03\n" +
+	"!recollect/v1/recall_service.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"\x9a\x04\n" +
 	"\rRecallRequest\x121\n" +
 	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetB\x03\xe0A\x02R\x06target\x12\x14\n" +
 	"\x05query\x18\x02 \x01(\tR\x05query\x122\n" +
@@ -764,8 +802,10 @@ const file_recollect_v1_recall_service_proto_rawDesc = "" +
 	"\tfreshness\x18\t \x01(\v2\x17.recollect.v1.FreshnessR\tfreshness\x12!\n" +
 	"\fall_branches\x18\n" +
 	" \x01(\bR\vallBranches\x12\x18\n" +
-	"\aexplain\x18\v \x01(\bR\aexplainB\b\n" +
-	"\x06budget\"\xae\x03\n" +
+	"\aexplain\x18\v \x01(\bR\aexplain\x126\n" +
+	"\n" +
+	"query_time\x18\f \x01(\v2\x17.recollect.v1.QueryTimeR\tqueryTimeB\b\n" +
+	"\x06budget\"\xe8\x03\n" +
 	"\x0eRecallResponse\x129\n" +
 	"\bmessages\x18\x01 \x03(\v2\x1d.recollect.v1.RecalledMessageR\bmessages\x12!\n" +
 	"\ftotal_tokens\x18\x02 \x01(\x05R\vtotalTokens\x12\x1c\n" +
@@ -774,7 +814,9 @@ const file_recollect_v1_recall_service_proto_rawDesc = "" +
 	"\aomitted\x18\x05 \x03(\v2\x1c.recollect.v1.OmittedMessageR\aomitted\x12H\n" +
 	"\x10effective_policy\x18\x06 \x01(\v2\x1d.recollect.v1.EffectivePolicyR\x0feffectivePolicy\x122\n" +
 	"\x06method\x18\a \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\x12+\n" +
-	"\x04cuts\x18\b \x03(\v2\x17.recollect.v1.RecallCutR\x04cuts\"\x85\x01\n" +
+	"\x04cuts\x18\b \x03(\v2\x17.recollect.v1.RecallCutR\x04cuts\x128\n" +
+	"\vnamed_times\x18\t \x03(\v2\x17.recollect.v1.NamedTimeR\n" +
+	"namedTimes\"\x85\x01\n" +
 	"\tRecallCut\x122\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x1a.recollect.v1.RecallReasonR\x06reason\x12#\n" +
 	"\rmessage_count\x18\x02 \x01(\x03R\fmessageCount\x12\x1f\n" +
@@ -796,7 +838,7 @@ const file_recollect_v1_recall_service_proto_rawDesc = "" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x124\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x1c.recollect.v1.OmissionReasonR\x06reason\x12\x14\n" +
-	"\x05score\x18\x03 \x01(\x02R\x05score\"\xa5\x03\n" +
+	"\x05score\x18\x03 \x01(\x02R\x05score\"\xdd\x03\n" +
 	"\rSearchRequest\x121\n" +
 	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetB\x03\xe0A\x02R\x06target\x12/\n" +
 	"\x05scope\x18\x02 \x01(\x0e2\x19.recollect.v1.RecallScopeR\x05scope\x12\x19\n" +
@@ -806,15 +848,20 @@ const file_recollect_v1_recall_service_proto_rawDesc = "" +
 	"\x06method\x18\x06 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\x12 \n" +
 	"\tmin_score\x18\a \x01(\x02H\x01R\bminScore\x88\x01\x01\x125\n" +
 	"\tfreshness\x18\b \x01(\v2\x17.recollect.v1.FreshnessR\tfreshness\x12!\n" +
-	"\fall_branches\x18\t \x01(\bR\vallBranchesB\b\n" +
+	"\fall_branches\x18\t \x01(\bR\vallBranches\x126\n" +
+	"\n" +
+	"query_time\x18\n" +
+	" \x01(\v2\x17.recollect.v1.QueryTimeR\tqueryTimeB\b\n" +
 	"\x06_top_kB\f\n" +
 	"\n" +
-	"_min_score\"\xe9\x01\n" +
+	"_min_score\"\xa3\x02\n" +
 	"\x0eSearchResponse\x127\n" +
 	"\amatches\x18\x01 \x03(\v2\x1d.recollect.v1.RecalledMessageR\amatches\x12=\n" +
 	"\fdegradations\x18\x02 \x03(\v2\x19.recollect.v1.DegradationR\fdegradations\x122\n" +
 	"\x06method\x18\x03 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\x12+\n" +
-	"\x04cuts\x18\x04 \x03(\v2\x17.recollect.v1.RecallCutR\x04cuts2\xa3\x01\n" +
+	"\x04cuts\x18\x04 \x03(\v2\x17.recollect.v1.RecallCutR\x04cuts\x128\n" +
+	"\vnamed_times\x18\x05 \x03(\v2\x17.recollect.v1.NamedTimeR\n" +
+	"namedTimes2\xa3\x01\n" +
 	"\rRecallService\x12H\n" +
 	"\x06Recall\x12\x1b.recollect.v1.RecallRequest\x1a\x1c.recollect.v1.RecallResponse\"\x03\x90\x02\x01\x12H\n" +
 	"\x06Search\x12\x1b.recollect.v1.SearchRequest\x1a\x1c.recollect.v1.SearchResponse\"\x03\x90\x02\x01B\x9d\x01\n" +
@@ -847,12 +894,14 @@ var file_recollect_v1_recall_service_proto_goTypes = []any{
 	(*emptypb.Empty)(nil),   // 10: google.protobuf.Empty
 	(SearchMethod)(0),       // 11: recollect.v1.SearchMethod
 	(*Freshness)(nil),       // 12: recollect.v1.Freshness
-	(*Degradation)(nil),     // 13: recollect.v1.Degradation
-	(*EffectivePolicy)(nil), // 14: recollect.v1.EffectivePolicy
-	(RecallReason)(0),       // 15: recollect.v1.RecallReason
-	(*Message)(nil),         // 16: recollect.v1.Message
-	(OmissionReason)(0),     // 17: recollect.v1.OmissionReason
-	(RecallScope)(0),        // 18: recollect.v1.RecallScope
+	(*QueryTime)(nil),       // 13: recollect.v1.QueryTime
+	(*Degradation)(nil),     // 14: recollect.v1.Degradation
+	(*EffectivePolicy)(nil), // 15: recollect.v1.EffectivePolicy
+	(*NamedTime)(nil),       // 16: recollect.v1.NamedTime
+	(RecallReason)(0),       // 17: recollect.v1.RecallReason
+	(*Message)(nil),         // 18: recollect.v1.Message
+	(OmissionReason)(0),     // 19: recollect.v1.OmissionReason
+	(RecallScope)(0),        // 20: recollect.v1.RecallScope
 }
 var file_recollect_v1_recall_service_proto_depIdxs = []int32{
 	7,  // 0: recollect.v1.RecallRequest.target:type_name -> recollect.v1.Target
@@ -861,34 +910,38 @@ var file_recollect_v1_recall_service_proto_depIdxs = []int32{
 	10, // 3: recollect.v1.RecallRequest.unlimited:type_name -> google.protobuf.Empty
 	11, // 4: recollect.v1.RecallRequest.method:type_name -> recollect.v1.SearchMethod
 	12, // 5: recollect.v1.RecallRequest.freshness:type_name -> recollect.v1.Freshness
-	3,  // 6: recollect.v1.RecallResponse.messages:type_name -> recollect.v1.RecalledMessage
-	13, // 7: recollect.v1.RecallResponse.degradations:type_name -> recollect.v1.Degradation
-	4,  // 8: recollect.v1.RecallResponse.omitted:type_name -> recollect.v1.OmittedMessage
-	14, // 9: recollect.v1.RecallResponse.effective_policy:type_name -> recollect.v1.EffectivePolicy
-	11, // 10: recollect.v1.RecallResponse.method:type_name -> recollect.v1.SearchMethod
-	2,  // 11: recollect.v1.RecallResponse.cuts:type_name -> recollect.v1.RecallCut
-	15, // 12: recollect.v1.RecallCut.reason:type_name -> recollect.v1.RecallReason
-	16, // 13: recollect.v1.RecalledMessage.message:type_name -> recollect.v1.Message
-	15, // 14: recollect.v1.RecalledMessage.reasons:type_name -> recollect.v1.RecallReason
-	17, // 15: recollect.v1.OmittedMessage.reason:type_name -> recollect.v1.OmissionReason
-	7,  // 16: recollect.v1.SearchRequest.target:type_name -> recollect.v1.Target
-	18, // 17: recollect.v1.SearchRequest.scope:type_name -> recollect.v1.RecallScope
-	9,  // 18: recollect.v1.SearchRequest.filter:type_name -> recollect.v1.MessageFilter
-	11, // 19: recollect.v1.SearchRequest.method:type_name -> recollect.v1.SearchMethod
-	12, // 20: recollect.v1.SearchRequest.freshness:type_name -> recollect.v1.Freshness
-	3,  // 21: recollect.v1.SearchResponse.matches:type_name -> recollect.v1.RecalledMessage
-	13, // 22: recollect.v1.SearchResponse.degradations:type_name -> recollect.v1.Degradation
-	11, // 23: recollect.v1.SearchResponse.method:type_name -> recollect.v1.SearchMethod
-	2,  // 24: recollect.v1.SearchResponse.cuts:type_name -> recollect.v1.RecallCut
-	0,  // 25: recollect.v1.RecallService.Recall:input_type -> recollect.v1.RecallRequest
-	5,  // 26: recollect.v1.RecallService.Search:input_type -> recollect.v1.SearchRequest
-	1,  // 27: recollect.v1.RecallService.Recall:output_type -> recollect.v1.RecallResponse
-	6,  // 28: recollect.v1.RecallService.Search:output_type -> recollect.v1.SearchResponse
-	27, // [27:29] is the sub-list for method output_type
-	25, // [25:27] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	13, // 6: recollect.v1.RecallRequest.query_time:type_name -> recollect.v1.QueryTime
+	3,  // 7: recollect.v1.RecallResponse.messages:type_name -> recollect.v1.RecalledMessage
+	14, // 8: recollect.v1.RecallResponse.degradations:type_name -> recollect.v1.Degradation
+	4,  // 9: recollect.v1.RecallResponse.omitted:type_name -> recollect.v1.OmittedMessage
+	15, // 10: recollect.v1.RecallResponse.effective_policy:type_name -> recollect.v1.EffectivePolicy
+	11, // 11: recollect.v1.RecallResponse.method:type_name -> recollect.v1.SearchMethod
+	2,  // 12: recollect.v1.RecallResponse.cuts:type_name -> recollect.v1.RecallCut
+	16, // 13: recollect.v1.RecallResponse.named_times:type_name -> recollect.v1.NamedTime
+	17, // 14: recollect.v1.RecallCut.reason:type_name -> recollect.v1.RecallReason
+	18, // 15: recollect.v1.RecalledMessage.message:type_name -> recollect.v1.Message
+	17, // 16: recollect.v1.RecalledMessage.reasons:type_name -> recollect.v1.RecallReason
+	19, // 17: recollect.v1.OmittedMessage.reason:type_name -> recollect.v1.OmissionReason
+	7,  // 18: recollect.v1.SearchRequest.target:type_name -> recollect.v1.Target
+	20, // 19: recollect.v1.SearchRequest.scope:type_name -> recollect.v1.RecallScope
+	9,  // 20: recollect.v1.SearchRequest.filter:type_name -> recollect.v1.MessageFilter
+	11, // 21: recollect.v1.SearchRequest.method:type_name -> recollect.v1.SearchMethod
+	12, // 22: recollect.v1.SearchRequest.freshness:type_name -> recollect.v1.Freshness
+	13, // 23: recollect.v1.SearchRequest.query_time:type_name -> recollect.v1.QueryTime
+	3,  // 24: recollect.v1.SearchResponse.matches:type_name -> recollect.v1.RecalledMessage
+	14, // 25: recollect.v1.SearchResponse.degradations:type_name -> recollect.v1.Degradation
+	11, // 26: recollect.v1.SearchResponse.method:type_name -> recollect.v1.SearchMethod
+	2,  // 27: recollect.v1.SearchResponse.cuts:type_name -> recollect.v1.RecallCut
+	16, // 28: recollect.v1.SearchResponse.named_times:type_name -> recollect.v1.NamedTime
+	0,  // 29: recollect.v1.RecallService.Recall:input_type -> recollect.v1.RecallRequest
+	5,  // 30: recollect.v1.RecallService.Search:input_type -> recollect.v1.SearchRequest
+	1,  // 31: recollect.v1.RecallService.Recall:output_type -> recollect.v1.RecallResponse
+	6,  // 32: recollect.v1.RecallService.Search:output_type -> recollect.v1.SearchResponse
+	31, // [31:33] is the sub-list for method output_type
+	29, // [29:31] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_recall_service_proto_init() }

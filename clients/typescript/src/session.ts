@@ -88,6 +88,8 @@ export interface ContextOptions<F extends Format = "openai"> extends CallOptions
   atLeastAsFresh?: string;
   /** Whether `response` has the policy that applied and what was omitted. Default: false. */
   explain?: boolean;
+  /** The user's time zone, for times in the query such as "yesterday": `Europe/Berlin`. Default: UTC. */
+  timeZone?: string;
   /** Other fields of the request. */
   request?: Partial<MessageInitShape<typeof BuildContextRequestSchema>>;
 }
@@ -129,6 +131,8 @@ export interface RecallOptions extends CallOptions {
   atLeastAsFresh?: string;
   /** Whether the result has the policy that applied and what was omitted. Default: false. */
   explain?: boolean;
+  /** The user's time zone, for times in the query such as "yesterday": `Europe/Berlin`. Default: UTC. */
+  timeZone?: string;
   /** Other fields of the request. */
   request?: Partial<MessageInitShape<typeof RecallRequestSchema>>;
 }
@@ -141,6 +145,8 @@ export interface SearchOptions extends CallOptions {
   filter?: MessageFilter;
   /** The revision of a write that the search includes. Default: the newest messages. */
   atLeastAsFresh?: string;
+  /** The user's time zone, for times in the query such as "yesterday": `Europe/Berlin`. Default: UTC. */
+  timeZone?: string;
   /** Other fields of the request. */
   request?: Partial<MessageInitShape<typeof SearchRequestSchema>>;
 }
@@ -284,6 +290,7 @@ export class Session {
         filter: messageFilter(options.filter),
         freshness: freshness(options.atLeastAsFresh),
         explain: options.explain,
+        queryTime: options.timeZone ? { timeZone: options.timeZone } : undefined,
         ...request,
         formats: [FORMATS[format]],
       } as MessageInitShape<typeof BuildContextRequestSchema>,
@@ -319,7 +326,7 @@ export class Session {
 
   /** The newest messages and the best matches with their neighbors, in conversation order. */
   async recall(query: string, options: RecallOptions = {}): Promise<RecallResult> {
-    const { maxTokens, filter, atLeastAsFresh, explain, request } = options;
+    const { maxTokens, filter, atLeastAsFresh, explain, timeZone, request } = options;
     const budget = maxTokens === undefined ? undefined : ({ case: "maxTokens", value: maxTokens } as const);
     const response = await this.#recalls.recall(
       {
@@ -329,6 +336,7 @@ export class Session {
         filter: messageFilter(filter),
         freshness: freshness(atLeastAsFresh),
         explain,
+        queryTime: timeZone ? { timeZone } : undefined,
         ...request,
       } as MessageInitShape<typeof RecallRequestSchema>,
       callOptions(options),
@@ -338,7 +346,7 @@ export class Session {
 
   /** The best matches only, best first. */
   async search(query: string, options: SearchOptions = {}): Promise<SearchResult> {
-    const { topK, filter, atLeastAsFresh, request } = options;
+    const { topK, filter, atLeastAsFresh, timeZone, request } = options;
     const response = await this.#recalls.search(
       {
         target: this.#target,
@@ -346,6 +354,7 @@ export class Session {
         topK,
         filter: messageFilter(filter),
         freshness: freshness(atLeastAsFresh),
+        queryTime: timeZone ? { timeZone } : undefined,
         ...request,
       } as MessageInitShape<typeof SearchRequestSchema>,
       callOptions(options),

@@ -1,12 +1,21 @@
 //! Recall of what answers a question.
 
-use memory_contract::proto::{MemoryPolicy, RecallRequest, RecallResponse, SearchMethod, UserRef};
+use memory_contract::proto::{
+    MemoryPolicy, QueryTime, RecallRequest, RecallResponse, SearchMethod, UserRef,
+};
+use prost_types::Timestamp;
 
 use crate::plain::distinct;
 use memory_datasets::{Question, evidence_id};
 
-/// The request that asks a question over its user's conversation.
-pub fn request(app: &str, question: &Question, method: SearchMethod, top_k: i32) -> RecallRequest {
+/// The request that asks a question over its user's conversation. `asked`: when; `None`: now.
+pub fn request(
+    app: &str,
+    question: &Question,
+    asked: Option<Timestamp>,
+    method: SearchMethod,
+    top_k: i32,
+) -> RecallRequest {
     RecallRequest {
         target: Some(
             UserRef {
@@ -23,6 +32,10 @@ pub fn request(app: &str, question: &Question, method: SearchMethod, top_k: i32)
             ..Default::default()
         }),
         method: method.into(),
+        query_time: asked.map(|time| QueryTime {
+            reference_time: Some(time),
+            ..Default::default()
+        }),
         ..Default::default()
     }
 }

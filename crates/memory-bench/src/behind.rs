@@ -178,7 +178,7 @@ async fn ask(
     app: &str,
     question: &Question,
 ) -> Result<(Vec<String>, bool), Failure> {
-    let request = asking::request(app, question, SearchMethod::Hybrid, TOP_K);
+    let request = asking::request(app, question, None, SearchMethod::Hybrid, TOP_K);
     let response = clients.recall.recall(request).await?.into_inner();
     let mut lags = false;
     for degradation in &response.degradations {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use memory_contract::proto::SearchMethod;
 use memory_embed::Embedder;
+use prost_types::Timestamp;
 use serde::Serialize;
 
 use crate::{
@@ -157,15 +158,18 @@ impl Set {
         importing::conversations(&mut self.clients, &self.app, whole.iter().copied()).await?;
         let total: usize = conversations.iter().map(|c| c.questions.len()).sum();
         let bar = progress::count("asking", total as u64);
-        for question in whole.iter().flat_map(|one| &one.questions) {
-            self.ask(question).await?;
-            bar.inc(1);
+        for conversation in whole {
+            for question in &conversation.questions {
+                self.ask(question, conversation.asked_at(None)).await?;
+                bar.inc(1);
+            }
         }
         for conversation in ordered {
             for number in conversation.sessions.keys() {
                 let asked = conversation.questions.iter();
                 for question in asked.filter(|it| it.before == Some(*number)) {
-                    self.ask(question).await?;
+                    let asked = conversation.asked_at(question.before);
+                    self.ask(question, asked).await?;
                     bar.inc(1);
                 }
                 importing::session(&mut self.clients, &self.app, conversation, *number).await?;
@@ -176,14 +180,14 @@ impl Set {
     }
 
     /// Asks a question in each way, and counts what is found.
-    async fn ask(&mut self, question: &Question) -> Result<(), Failure> {
+    async fn ask(&mut self, question: &Question, asked: Option<Timestamp>) -> Result<(), Failure> {
         let mut found = Vec::with_capacity(METHODS.len());
         for method in [
             SearchMethod::Hybrid,
             SearchMethod::Dense,
             SearchMethod::Lexical,
         ] {
-            found.push(Some(self.recall(question, method).await?));
+            found.push(Some(self.recall(question, asked, method).await?));
         }
         let plain = &self.plain[&question.user];
         found.push(plain.by_meaning(question).await?);
@@ -205,9 +209,10 @@ impl Set {
     async fn recall(
         &mut self,
         question: &Question,
+        asked: Option<Timestamp>,
         method: SearchMethod,
     ) -> Result<Vec<String>, Failure> {
-        let request = asking::request(&self.app, question, method, TOP_K);
+        let request = asking::request(&self.app, question, asked, method, TOP_K);
         let response = self.clients.recall.recall(request).await?.into_inner();
         if let Some(degradation) = response.degradations.first() {
             return Err(format!("recall was degraded: {}", degradation.message).into());

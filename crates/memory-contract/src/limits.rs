@@ -74,6 +74,10 @@ pub const SENT_FILES: usize = 64;
 pub const SENT_FILE_BYTES: usize = 1024 * 1024;
 /// Characters in a query.
 pub const QUERY_CHARS: usize = 8_192;
+/// Characters in the name of a time zone.
+pub const TIME_ZONE_CHARS: usize = 64;
+/// Times of a query that are read.
+pub const NAMED_TIMES: usize = 4;
 /// Characters in a model's name.
 pub const MODEL_CHARS: usize = 128;
 /// Bytes of a text template.

@@ -109,6 +109,7 @@ fn table() -> Vec<Row> {
         CAPTION_CHARS: "FileRef.caption";
         QUERY_CHARS: "SearchRequest.query" "RecallRequest.query" "SearchMemoriesRequest.query"
             "BuildContextRequest.query" "CompareIndexesRequest.queries";
+        TIME_ZONE_CHARS: "QueryTime.time_zone";
         MODEL_CHARS: "GetHistoryRequest.model" "GetWorkingMemoryRequest.model"
             "PutWorkingMemoryRequest.model" "Memory.made_by";
         API_KEY_NAME_CHARS: "CreateApiKeyRequest.name" "RevokeApiKeyRequest.name"
@@ -226,6 +227,7 @@ fn table() -> Vec<Row> {
         NEIGHBORS_BEFORE: "MemoryPolicy.neighbors_before";
         NEIGHBORS_AFTER: "MemoryPolicy.neighbors_after";
         NEIGHBORS_MAX: "MemoryPolicy.neighbors_before" "MemoryPolicy.neighbors_after";
+        NAMED_TIMES: "RecallResponse.named_times";
         OMITTED: "RecallResponse.omitted" "BuildContextResponse.omitted";
         CONTEXT_OMITTED_MATCHES: "BuildContextResponse.omitted";
         CONTEXT_WINDOW: "MemoryPolicy.context_window";

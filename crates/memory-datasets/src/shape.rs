@@ -6,6 +6,7 @@ use memory_contract::{
     limits,
     proto::{self, part},
 };
+use prost_types::Timestamp;
 
 /// Why a file or directory cannot be read.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -55,6 +56,15 @@ pub struct Question {
 }
 
 impl Conversation {
+    /// When a question is asked: at its last message before a session, or of all. `None`: the data
+    /// set has no times.
+    pub fn asked_at(&self, before: Option<u32>) -> Option<Timestamp> {
+        let told = self.sessions.range(..before.unwrap_or(u32::MAX));
+        let messages = told.flat_map(|(_, messages)| messages);
+        let times = messages.filter_map(|message| message.create_time);
+        times.max_by_key(|time| time.seconds)
+    }
+
     /// All messages of all sessions.
     pub fn message_count(&self) -> usize {
         self.sessions.values().map(Vec::len).sum()

@@ -293,6 +293,9 @@ pub struct RecallArgs {
     /// Also find messages on branches other than the active one.
     #[arg(long)]
     pub all_branches: bool,
+    /// The time zone of times in QUERY such as "yesterday", for example Europe/Berlin.
+    #[arg(long, value_name = "ZONE", default_value = "UTC")]
+    pub time_zone: String,
     /// Also show which candidates were omitted, and why.
     #[arg(long)]
     pub explain: bool,

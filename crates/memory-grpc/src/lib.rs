@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod answer;
 mod caller;
 mod deadline;
 mod error;
@@ -10,6 +11,7 @@ pub mod request;
 pub mod status;
 mod transport;
 
+pub use answer::answered;
 pub use caller::{Standing, admin_of, caller_of, look_up, require_scope, standing_of, unbound};
 pub use deadline::{Deadline, remaining, until};
 pub use error::{ApiError, RETRY_OVERLOADED};

@@ -9,13 +9,14 @@ mod recall;
 
 pub use config::{RankingMethod, SearchConfig};
 pub use error::RecallError;
+pub use memory_times::{Clock, UnknownZone};
 pub use query::{
     Degradation, DegradationReason, FoundDocuments, FoundMemories, FoundMemory, FoundMessages,
-    Freshness, MemoryQuery, Method, Omission, OmissionReason, Reason, RecallCut, RecallQuery,
-    Recalled, RecalledMessage,
+    Freshness, MemoryQuery, Method, NamedTime, Omission, OmissionReason, Reason, RecallCut,
+    RecallQuery, Recalled, RecalledMessage,
 };
 pub use rank::{Corpus, FEATURES, MATCHES, Unit, Weights};
-pub use recall::{Prefetch, Ranking, Recall};
+pub use recall::{Prefetch, Ranking, Recall, clock};
 
 /// Describes this crate's metrics to the global recorder.
 pub fn describe_metrics() {

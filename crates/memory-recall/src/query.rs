@@ -10,6 +10,8 @@ use memory_contract::{
     policy::{MemoryMode, ResolvedPolicy},
 };
 use memory_store::{MemoryOwners, Revision, Scope};
+use memory_times::Clock;
+use time::OffsetDateTime;
 
 /// How messages are matched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,8 +51,11 @@ pub struct RecallQuery {
     /// Read the thread as if this message were its head: later messages and those on
     /// other branches are inactive. `None` means the stored head. Only with a thread.
     pub head: Option<MessageName>,
-    /// The text to search for; blank means no search.
+    /// The text to search for. Blank: with a time in the filter, the newest messages of that time
+    /// match; otherwise none.
     pub query: String,
+    /// When and where the query is asked. Default: `None`; times that it names are not read.
+    pub clock: Option<Clock>,
     /// Newest messages of the active branch to return; 0 for none.
     pub recent_window: usize,
     /// Best matches to return; 0 means no search.
@@ -91,6 +96,7 @@ impl RecallQuery {
             scope,
             head: None,
             query: query.into(),
+            clock: None,
             recent_window: limits::RECENT_WINDOW as usize,
             top_k: limits::TOP_K as usize,
             neighbors_before: limits::NEIGHBORS_BEFORE as usize,
@@ -141,7 +147,13 @@ impl RecallQuery {
         self.thread.zip(self.head.as_ref())
     }
 
-    /// Whether the query asks for matches.
+    /// Whether the query has no text, and asks for what was said at a time.
+    pub(crate) fn lists(&self) -> bool {
+        let has_time = self.filter.start.is_some() || self.filter.end.is_some();
+        self.top_k > 0 && self.query.trim().is_empty() && has_time
+    }
+
+    /// Whether the query has a text to match.
     pub fn searches(&self) -> bool {
         self.top_k > 0 && !self.query.trim().is_empty()
     }
@@ -206,6 +218,8 @@ pub struct Recalled {
     pub total_tokens: usize,
     /// How the matches were found; `None`: nothing was searched.
     pub method: Option<Method>,
+    /// The past times that the query names, in its order.
+    pub named_times: Vec<NamedTime>,
     /// Messages of the scope that wait to be indexed, as far as they were counted; 0 unless the
     /// query asks for the newest changes. Once they are indexed, others may match.
     pub pending: u64,
@@ -216,6 +230,17 @@ pub struct Recalled {
     /// Messages that were found and exceed the budget or the size of an answer; at most one entry
     /// for each reason.
     pub cuts: Vec<RecallCut>,
+}
+
+/// A time that a query names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedTime {
+    /// The words of the query.
+    pub text: String,
+    /// The first moment.
+    pub start: OffsetDateTime,
+    /// The moment after the last one.
+    pub end: OffsetDateTime,
 }
 
 /// Messages that were found and did not fit.
@@ -234,6 +259,8 @@ pub struct FoundMessages {
     pub matches: Vec<RecalledMessage>,
     /// How they were found; `None`: nothing was searched.
     pub method: Option<Method>,
+    /// The past times that the query names, in its order.
+    pub named_times: Vec<NamedTime>,
     /// Why the answer may lack matches; empty for a complete answer.
     pub degradations: Vec<Degradation>,
     /// The matches that exceed the size of an answer.

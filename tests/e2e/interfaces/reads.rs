@@ -4,8 +4,8 @@ use memory_contract::proto::{
     BuildContextRequest, Freshness, GetEffectivePolicyRequest, GetHistoryRequest, GetMemoryRequest,
     GetMessageRequest, GetThreadRequest, GetWorkingMemoryRequest, ListBranchesRequest,
     ListMemoriesRequest, ListMessagesRequest, ListThreadsRequest, ListUsersRequest, MemoryFilter,
-    MemoryMode, MemoryPolicy, MessageFilter, MessagePath, RecallRequest, RecallScope, Role,
-    SearchMemoriesRequest, SearchMethod, SearchRequest, Target, recall_request::Budget,
+    MemoryMode, MemoryPolicy, MessageFilter, MessagePath, QueryTime, RecallRequest, RecallScope,
+    Role, SearchMemoriesRequest, SearchMethod, SearchRequest, Target, recall_request::Budget,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
@@ -199,6 +199,7 @@ impl Run<'_> {
             freshness: self.some_freshness(),
             all_branches: self.rng.bool(),
             explain: self.rng.bool(),
+            query_time: self.any([None, Some(QueryTime::default())]),
             budget: self.any([
                 None,
                 Some(Budget::MaxTokens(100)),

@@ -13,4 +13,5 @@ mod questions;
 mod ranking;
 mod relevance;
 mod search;
+mod times;
 mod unindexed;

@@ -246,6 +246,13 @@ def search_memories(
     )
 
 
+def query_time(reference_time: datetime | None, time_zone: str) -> v1.QueryTime | None:
+    """When and where a query is asked. None: now, in UTC."""
+    if reference_time is None and not time_zone:
+        return None
+    return fill(v1.QueryTime(), {"reference_time": reference_time, "time_zone": time_zone})
+
+
 def recall(
     target: v1.Target,
     query: str,
@@ -253,6 +260,7 @@ def recall(
     max_tokens: int | None,
     filter: types.Filter | None,
     method: types.Method | None,
+    asked: v1.QueryTime | None,
 ) -> v1.RecallRequest:
     request = make(
         v1.RecallRequest,
@@ -261,6 +269,7 @@ def recall(
         policy=policy({"top_k": top_k}),
         filter=message_filter(filter),
         method=search_method(method),
+        query_time=asked,
     )
     return fill(request, {"max_tokens": max_tokens})
 
@@ -272,6 +281,7 @@ def search(
     min_score: float | None,
     filter: types.Filter | None,
     method: types.Method | None,
+    asked: v1.QueryTime | None,
     all_branches: bool = False,
     freshness: v1.Freshness | None = None,
 ) -> v1.SearchRequest:
@@ -283,6 +293,7 @@ def search(
         min_score=min_score,
         filter=message_filter(filter),
         method=search_method(method),
+        query_time=asked,
         all_branches=all_branches,
         freshness=freshness,
     )

@@ -128,6 +128,13 @@ def _degradations(proto: Any) -> tuple[types.Degradation, ...]:
     )
 
 
+def _named_times(proto: Any) -> tuple[types.NamedTime, ...]:
+    return tuple(
+        types.NamedTime(text=of.text, start_time=_time(of.start_time), end_time=_time(of.end_time))
+        for of in proto.named_times
+    )
+
+
 def _omitted(kind: str, proto: v1.ContextOmission | v1.OmittedMessage) -> types.Omitted:
     return types.Omitted(
         kind=kind,
@@ -155,6 +162,7 @@ def context(proto: v1.BuildContextResponse) -> types.Context:
             for of in proto.cuts
         ),
         degradations=_degradations(proto),
+        named_times=_named_times(proto),
         pending_count=proto.pending_count,
         policy=_explained(proto),
         omitted=tuple(_omitted(enum_name(kinds, of.kind), of) for of in proto.omitted),
@@ -188,6 +196,7 @@ def recall(proto: v1.RecallResponse | v1.SearchResponse) -> types.RecallResult:
         ),
         degradations=_degradations(proto),
         method=cast(Any, enum_name(v1.SearchMethod.DESCRIPTOR, proto.method) or None),
+        named_times=_named_times(proto),
         policy=_explained(explained),
         omitted=tuple(_omitted("", of) for of in explained.omitted),
         proto=proto,

@@ -199,6 +199,17 @@ class Degradation:
 
 
 @dataclass(frozen=True)
+class NamedTime:
+    """A past time that a query names. Messages of this time come first."""
+
+    text: str
+    """The words of the query, such as `last week`."""
+    start_time: datetime
+    end_time: datetime
+    """The moment after the last one."""
+
+
+@dataclass(frozen=True)
 class Cut:
     """What one block of a context, or one kind of recalled messages, lacks."""
 
@@ -289,6 +300,8 @@ class Context(_Rendered):
     """What was left out for the budget. Empty: nothing."""
     degradations: tuple[Degradation, ...]
     """What is missing because a part of the server was unavailable. Empty: nothing."""
+    named_times: tuple[NamedTime, ...]
+    """The past times that the query names. Empty: none was understood."""
     pending_count: int
     """Messages and memories of the search that are not indexed yet. Above 0: once they are, the
     same call may find others."""
@@ -354,6 +367,8 @@ class RecallResult(_Found[Recalled]):
     degradations: tuple[Degradation, ...]
     method: Method | None
     """How messages were matched. None: nothing was searched."""
+    named_times: tuple[NamedTime, ...]
+    """The past times that the query names. Empty: none was understood."""
     policy: EffectivePolicy | None
     """The policy that applied, with `explain=True`."""
     omitted: tuple[Omitted, ...]

@@ -8,7 +8,7 @@ use memory_contract::convert::timestamp;
 use memory_contract::proto::{self, BuildContextResponse, ContextBlockKind};
 
 use crate::files::{add_metadata, references_in};
-use crate::recall::{degradation, omission_reason, reason, searched_by};
+use crate::recall::{degradation, named_time, omission_reason, reason, searched_by};
 
 /// A context with the metadata of its files.
 pub(super) fn of(context: Context, files: &KnownFiles, explain: bool) -> BuildContextResponse {
@@ -20,6 +20,7 @@ pub(super) fn of(context: Context, files: &KnownFiles, explain: bool) -> BuildCo
         policy,
         omitted,
         method,
+        named_times,
         pending,
         cuts,
         degradations,
@@ -43,6 +44,7 @@ pub(super) fn of(context: Context, files: &KnownFiles, explain: bool) -> BuildCo
             false => Vec::new(),
         },
         method: searched_by(method),
+        named_times: named_times.into_iter().map(named_time).collect(),
         pending_count: i64::try_from(pending).unwrap_or(i64::MAX),
         degradations: degradations.into_iter().map(degradation).collect(),
         rendered: rendered.into_iter().map(Into::into).collect(),

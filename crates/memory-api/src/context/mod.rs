@@ -7,7 +7,7 @@ use memory_context::{Context, KnownFiles, build_context};
 use memory_contract::limits;
 use memory_contract::proto::context_service_server::ContextService;
 use memory_contract::proto::{BuildContextRequest, BuildContextResponse};
-use memory_grpc::{ApiError, caller_of};
+use memory_grpc::{ApiError, answered, caller_of};
 use memory_recall::Recall;
 use memory_store::Store;
 use prost::Message as _;
@@ -28,7 +28,7 @@ impl ContextService for Contexts {
         &self,
         request: Request<BuildContextRequest>,
     ) -> Result<Response<BuildContextResponse>, Status> {
-        Ok(Response::new(self.build(request).await?))
+        Ok(answered(self.build(request).await?))
     }
 }
 

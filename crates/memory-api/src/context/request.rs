@@ -15,8 +15,8 @@ use memory_store::{Caller, Store};
 use tonic::metadata::MetadataMap;
 
 use memory_grpc::request::{
-    Fields, conversation_from, formats_from, freshness_from, method_from, oversized_turn_from,
-    policy_at, tokenizer_from,
+    Fields, clock_from, conversation_from, formats_from, freshness_from, method_from,
+    oversized_turn_from, policy_at, tokenizer_from,
 };
 
 /// Reads a request.
@@ -49,6 +49,7 @@ pub(super) async fn read(
         formats,
         reserve_tokens,
         explain,
+        query_time,
     } = request;
     let mut fields = Fields::default();
     let conversation = match conversation_from(metadata, thread) {
@@ -71,6 +72,7 @@ pub(super) async fn read(
     let input = fields.take(user_parts_from("input", input));
     let input_name = fields.take(check::text("input_name", input_name, limits::NAME_CHARS));
     let query = fields.take(check::text("query", query, limits::QUERY_CHARS));
+    let clock = fields.get(clock_from(query_time));
     let max_tokens =
         max_tokens.map(|tokens| check::range("max_tokens", tokens, 1, limits::BUDGET_TOKENS));
     let max_tokens = fields.take(max_tokens.transpose());
@@ -104,8 +106,9 @@ pub(super) async fn read(
         let missing = Invalid::new("thread", "is required: a thread_id or a session");
         fields.take(Err::<(), _>(missing));
     }
-    let ((conversation, policy), (freshness, max_wait)) =
-        fields.all(conversation.zip(policy).zip(freshness))?;
+    let asked = clock.zip(freshness);
+    let ((conversation, policy), (clock, (freshness, max_wait))) =
+        fields.all(conversation.zip(policy).zip(asked))?;
     Ok(ContextRequest {
         conversation,
         head,
@@ -113,6 +116,7 @@ pub(super) async fn read(
             true => query_of(&input),
             false => query,
         },
+        clock,
         system_prompt,
         input,
         input_name,

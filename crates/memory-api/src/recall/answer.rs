@@ -1,11 +1,12 @@
 //! Converts the answers of recall to protobuf.
 
 use memory_budget::Tokenizer;
+use memory_contract::convert::timestamp;
 use memory_contract::policy::ResolvedPolicy;
 use memory_contract::proto::{self, RecallResponse};
 use memory_recall::{
-    Degradation, DegradationReason, Method, Omission, OmissionReason, Reason, RecallCut, Recalled,
-    RecalledMessage,
+    Degradation, DegradationReason, Method, NamedTime, Omission, OmissionReason, Reason, RecallCut,
+    Recalled, RecalledMessage,
 };
 
 pub(super) fn recalled_response(
@@ -17,6 +18,7 @@ pub(super) fn recalled_response(
         messages,
         total_tokens,
         method,
+        named_times,
         pending: _,
         degradations,
         omitted,
@@ -31,6 +33,16 @@ pub(super) fn recalled_response(
         omitted: omitted.into_iter().map(omission).collect(),
         effective_policy: explained.map(Into::into),
         cuts: cuts.into_iter().map(cut).collect(),
+        named_times: named_times.into_iter().map(named_time).collect(),
+    }
+}
+
+pub(crate) fn named_time(named: NamedTime) -> proto::NamedTime {
+    let NamedTime { text, start, end } = named;
+    proto::NamedTime {
+        text,
+        start_time: Some(timestamp(start)),
+        end_time: Some(timestamp(end)),
     }
 }
 

@@ -10,7 +10,7 @@ use memory_contract::proto::{
     RecallRequest, RecallResponse, RecalledMessage, SearchRequest, SearchResponse,
 };
 use memory_grpc::request::{NamedConversation, wait_deadline};
-use memory_grpc::{ApiError, caller_of};
+use memory_grpc::{ApiError, answered, caller_of};
 use memory_recall::{FoundMessages, Method, Prefetch, Recall, Recalled};
 use memory_store::{Caller, Scope, Store};
 use tonic::{Request, Response, Status, async_trait};
@@ -19,7 +19,7 @@ use super::files::{annotate, references};
 use answer::{cut, recalled_message, recalled_response};
 use request::{NamedPlace, recall_call, search_call};
 
-pub(super) use answer::{degradation, omission_reason, reason, searched_by};
+pub(super) use answer::{degradation, named_time, omission_reason, reason, searched_by};
 
 /// Implements `RecallService`.
 #[derive(Clone)]
@@ -34,14 +34,14 @@ impl RecallService for Recalls {
         &self,
         request: Request<RecallRequest>,
     ) -> Result<Response<RecallResponse>, Status> {
-        Ok(Response::new(self.answer_recall(request).await?))
+        Ok(answered(self.answer_recall(request).await?))
     }
 
     async fn search(
         &self,
         request: Request<SearchRequest>,
     ) -> Result<Response<SearchResponse>, Status> {
-        Ok(Response::new(self.answer_search(request).await?))
+        Ok(answered(self.answer_search(request).await?))
     }
 }
 
@@ -118,6 +118,7 @@ impl Recalls {
             method: searched_by(found.method),
             degradations: found.degradations.into_iter().map(degradation).collect(),
             cuts: found.cuts.into_iter().map(cut).collect(),
+            named_times: found.named_times.into_iter().map(named_time).collect(),
         })
     }
 

@@ -12,12 +12,12 @@ use memory_contract::{
     message::MessageFilter,
     policy::{MemoryPolicy, MemoryScope, PolicyLevel},
 };
-use memory_recall::{Freshness, Method, RecallQuery};
+use memory_recall::{Clock, Freshness, Method, RecallQuery};
 use memory_store::Scope;
 use tonic::metadata::MetadataMap;
 
 use memory_grpc::request::{
-    Fields, NamedConversation, Target, freshness_from, method_from, policy_at,
+    Fields, NamedConversation, Target, clock_from, freshness_from, method_from, policy_at,
     required_target_from, search_top_k_from, shortened_wait, tokenizer_from,
 };
 
@@ -32,6 +32,7 @@ pub(super) struct RecallCall {
     pub(super) policy: MemoryPolicy,
     /// Whether the answer says which policy applied and what was left out.
     pub(super) explain: bool,
+    clock: Clock,
     filter: MessageFilter,
     max_tokens: Option<usize>,
     freshness: Freshness,
@@ -47,6 +48,7 @@ pub(super) struct SearchCall {
     pub(super) method: Method,
     /// How far beyond a conversation to search; `None`: as the policy says.
     pub(super) scope: Option<MemoryScope>,
+    clock: Clock,
     top_k: usize,
     filter: MessageFilter,
     min_score: f32,
@@ -74,12 +76,14 @@ pub(super) fn recall_call(
         freshness,
         all_branches,
         explain,
+        query_time,
     } = request;
     let mut fields = Fields::default();
     let policy = fields.get_all(policy_at(PolicyLevel::Request, policy));
     let scope = policy.as_ref().and_then(|policy| policy.scope);
     let place = place_from(&mut fields, metadata, target, ("policy.scope", scope));
     let query = fields.take(check::text("query", query, limits::QUERY_CHARS));
+    let clock = fields.get(clock_from(query_time));
     let filter = fields.take(filter_from(filter));
     let max_tokens = match budget {
         Some(Budget::MaxTokens(max)) => {
@@ -91,13 +95,16 @@ pub(super) fn recall_call(
     let tokenizer = fields.take(tokenizer_from(model));
     let method = fields.take(method_from(method));
     let freshness = fields.get(freshness_from(freshness));
-    let ((place, policy), (freshness, max_wait)) = fields.all(place.zip(policy).zip(freshness))?;
+    let asked = clock.zip(freshness);
+    let ((place, policy), (clock, (freshness, max_wait))) =
+        fields.all(place.zip(policy).zip(asked))?;
     let call = RecallCall {
         text: query,
         method,
         tokenizer,
         policy,
         explain,
+        clock,
         filter,
         max_tokens,
         freshness,
@@ -125,21 +132,24 @@ pub(super) fn search_call(
         min_score,
         freshness,
         all_branches,
+        query_time,
     } = request;
     let mut fields = Fields::default();
     let scope = fields.take(scope_from("scope", scope));
     let place = place_from(&mut fields, metadata, target, ("scope", scope));
     let query = fields.take(check::required_text("query", query, limits::QUERY_CHARS));
+    let clock = fields.get(clock_from(query_time));
     let top_k = fields.take(search_top_k_from(top_k));
     let filter = fields.take(filter_from(filter));
     let method = fields.take(method_from(method));
     let min_score = fields.take(optional_float("min_score", min_score, 0.0, 1.0));
     let freshness = fields.get(freshness_from(freshness));
-    let (place, (freshness, max_wait)) = fields.all(place.zip(freshness))?;
+    let (place, (clock, (freshness, max_wait))) = fields.all(place.zip(clock.zip(freshness)))?;
     let call = SearchCall {
         text: query,
         method,
         scope,
+        clock,
         top_k,
         filter,
         min_score: min_score.unwrap_or_default(),
@@ -164,6 +174,7 @@ impl RecallCall {
         } = resolved;
         Some(RecallQuery {
             thread_ordinal,
+            clock: Some(self.clock),
             filter: self.filter,
             max_tokens: self.max_tokens,
             tokenizer: self.tokenizer,
@@ -186,6 +197,7 @@ impl SearchCall {
         deadline: Instant,
     ) -> RecallQuery {
         RecallQuery {
+            clock: Some(self.clock),
             top_k: self.top_k,
             filter: self.filter,
             method: self.method,

@@ -166,6 +166,7 @@ impl Assembly {
             policy: self.policy.clone(),
             omitted: omitted.take(limits::OMITTED).collect(),
             method: self.remembered.method,
+            named_times: self.remembered.named_times.clone(),
             pending: self.remembered.pending,
             degradations: self.remembered.degradations.clone(),
             rendered: Vec::new(),

@@ -3,7 +3,7 @@
 use memory_budget::Tokenizer;
 use memory_contract::policy::ResolvedPolicy;
 use memory_formats::Rendered;
-use memory_recall::{Degradation, Method};
+use memory_recall::{Degradation, Method, NamedTime};
 
 use super::block::{Block, Omission};
 use super::cut::BlockCut;
@@ -25,6 +25,8 @@ pub struct Context {
     pub omitted: Vec<Omission>,
     /// How messages and memories were matched; `None`: nothing was searched.
     pub method: Option<Method>,
+    /// The past times that the query names.
+    pub named_times: Vec<NamedTime>,
     /// Messages and memories in the scope of the search that wait to be indexed, as far as they
     /// were counted.
     pub pending: u64,

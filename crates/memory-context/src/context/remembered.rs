@@ -11,7 +11,7 @@ use memory_contract::{
     policy::{MemoryMode, ResolvedPolicy},
 };
 use memory_recall::{
-    Degradation, FoundMemories, FoundMemory, Method, Omission, Ranking, Reason, Recall,
+    Degradation, FoundMemories, FoundMemory, Method, NamedTime, Omission, Ranking, Reason, Recall,
     RecallQuery, Recalled, RecalledMessage,
 };
 use memory_store::{Caller, Node, PlanError, Scope, Space, Store, StoreError};
@@ -47,6 +47,8 @@ pub(super) struct Remembered {
     pub(super) method: Option<Method>,
     /// Messages and memories in the scope of the search that wait to be indexed.
     pub(super) pending: u64,
+    /// The past times that the query names.
+    pub(super) named_times: Vec<NamedTime>,
     /// The parts that were degraded, each reason once.
     pub(super) degradations: Vec<Degradation>,
     /// Messages that the search left out.
@@ -391,6 +393,7 @@ fn recall_query(
 ) -> RecallQuery {
     RecallQuery {
         head: request.head.clone(),
+        clock: Some(request.clock.clone()),
         filter: request.filter.clone(),
         tokenizer: request.tokenizer,
         method: request.method,
@@ -412,6 +415,7 @@ fn remembered(recent: Cut, recalled: Recalled, query: &RecallQuery) -> Remembere
         messages,
         total_tokens: _,
         method,
+        named_times,
         pending,
         degradations,
         omitted,
@@ -425,6 +429,7 @@ fn remembered(recent: Cut, recalled: Recalled, query: &RecallQuery) -> Remembere
         found: messages,
         question: query.query.clone(),
         method,
+        named_times,
         pending,
         degradations,
         omitted,

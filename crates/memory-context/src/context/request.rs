@@ -10,7 +10,7 @@ use memory_contract::{
     text::bare_text,
 };
 use memory_formats::Format;
-use memory_recall::{Freshness, Method};
+use memory_recall::{Clock, Freshness, Method};
 
 use crate::resolve::Conversation;
 
@@ -29,6 +29,8 @@ pub struct ContextRequest {
     pub input_name: String,
     /// The query of the search; empty for the newest message of the user.
     pub query: String,
+    /// When and where the query is asked.
+    pub clock: Clock,
     /// The budget of the whole context in tokens of `tokenizer`; `None`: the policy's.
     pub max_tokens: Option<i32>,
     /// The tokens of the budget to keep free.

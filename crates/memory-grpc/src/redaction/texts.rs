@@ -191,7 +191,7 @@ mod tests {
         "agent_session_key", "app_id_prefixes", "user_id_prefixes", "user_of_all_apps",
         "session_key", "tenant", "superseded_by", "task_path", "id", "key", "namespace",
         "namespace_prefix", "prefix", "suffix", "name", "names", "input_name", "channel", "version",
-        "actor", "made_by", "url", "storage_key", "memory_space",
+        "actor", "made_by", "url", "storage_key", "memory_space", "time_zone",
         // A state, a page, a type or a setting.
         "etag", "page_token", "cursor", "at_least_as_fresh", "before", "revision", "order_by",
         "expected_head", "checksum", "type", "types", "mime_type", "model", "field", "index_fields",

@@ -28,6 +28,6 @@ pub use memory_contract::Fields;
 pub use owner::{app_from, required_user_from};
 pub use paging::{descends, micros_of, next_token, page_limit, place_from, place_of, time_of};
 pub use policy::{policy_at, policy_change_at};
-pub use search::{freshness_from, method_from, search_top_k_from};
+pub use search::{clock_from, freshness_from, method_from, search_top_k_from};
 pub use target::{Target, owner_from, required_owner_from, required_target_from, target_from};
 pub use waiting::{shortened_wait, wait_deadline};

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::recall::missing_parts;
+use super::times::{asked_in, said_between};
 use super::tool::{Call, Effect, MemoryTool, within};
 use crate::failure::Failure;
 use crate::shown::{quoted, role, text_of, time};
@@ -27,6 +28,18 @@ pub(super) struct Context {
     #[serde(default = "tokens")]
     #[schemars(range(min = 1, max = 100_000))]
     max_tokens: i32,
+    /// Only messages said at this time or later (RFC 3339, such as
+    /// 2026-03-05T00:00:00+01:00). Empty: since the first one. A past time in the query, such as
+    /// "last week", is read anyway: its messages come first.
+    #[serde(default)]
+    start_time: String,
+    /// Only messages said before this time (RFC 3339). Empty: until now.
+    #[serde(default)]
+    end_time: String,
+    /// The user's time zone, for times in the query, such as Europe/Berlin. Empty: UTC.
+    #[serde(default)]
+    #[schemars(length(max = 64))]
+    time_zone: String,
 }
 
 /// Answer of `context`.
@@ -92,6 +105,8 @@ impl MemoryTool for Context {
             thread: Some(session.into()),
             query: self.query,
             max_tokens: Some(max_tokens),
+            filter: said_between(&self.start_time, &self.end_time)?,
+            query_time: asked_in(self.time_zone),
             ..Default::default()
         });
         let built = call.api.contexts().build_context(request).await?;

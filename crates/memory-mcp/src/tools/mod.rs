@@ -8,6 +8,7 @@ mod memories;
 mod recall;
 mod remember;
 mod sessions;
+mod times;
 mod tool;
 
 pub(crate) use history::read as read_history;

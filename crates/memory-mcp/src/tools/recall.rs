@@ -10,6 +10,7 @@ use memory_contract::proto::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::times::{asked_in, said_between};
 use super::tool::{Call, Effect, MemoryTool, within};
 use crate::failure::Failure;
 use crate::shown::{ShownMemory, ShownMessage, quoted, score};
@@ -41,6 +42,18 @@ pub(super) struct Recall {
     #[serde(default = "tokens")]
     #[schemars(range(min = 1, max = 20_000))]
     max_tokens: i32,
+    /// Only messages said at this time or later (RFC 3339, such as
+    /// 2026-03-05T00:00:00+01:00). Empty: since the first one. A past time in the query, such as
+    /// "last week", is read anyway: its messages come first.
+    #[serde(default)]
+    start_time: String,
+    /// Only messages said before this time (RFC 3339). Empty: until now.
+    #[serde(default)]
+    end_time: String,
+    /// The user's time zone, for times in the query, such as Europe/Berlin. Empty: UTC.
+    #[serde(default)]
+    #[schemars(length(max = 64))]
+    time_zone: String,
 }
 
 /// Answer of `recall`.
@@ -81,10 +94,9 @@ impl MemoryTool for Recall {
     async fn run(self, call: &Call) -> Result<Recalled, Failure> {
         let top_k = within("top_k", self.top_k, 1..=TOP_K_MAX)?;
         let max_tokens = within("max_tokens", self.max_tokens, 1..=TOKENS_MAX)?;
-        let (memories, messages) = tokio::join!(
-            memories(call, &self.query, top_k),
-            messages(call, &self.query, &self.session, top_k, max_tokens),
-        );
+        let request = self.request(call, top_k, max_tokens)?;
+        let (memories, messages) =
+            tokio::join!(memories(call, &self.query, top_k), messages(call, request),);
         let (memories, mut notes) = memories?;
         let (messages, more) = messages?;
         for note in more {
@@ -139,34 +151,40 @@ async fn memories(
     Ok((memories.collect(), missing_parts(found.degradations)))
 }
 
+impl Recall {
+    /// The request for messages.
+    fn request(&self, call: &Call, top_k: i32, max_tokens: i32) -> Result<RecallRequest, Failure> {
+        // A call of this tool asks for a search, in each mode of memory.
+        let mut policy = MemoryPolicy {
+            mode: MemoryMode::Hybrid.into(),
+            top_k: Some(top_k),
+            recent_window: Some(0),
+            ..Default::default()
+        };
+        let target: Target = match self.session.as_str() {
+            "" => call.owner.user_ref().into(),
+            key => {
+                policy.scope = RecallScope::Thread.into();
+                call.owner.session(key)?.into()
+            }
+        };
+        Ok(RecallRequest {
+            target: Some(target),
+            query: self.query.clone(),
+            policy: Some(policy),
+            filter: said_between(&self.start_time, &self.end_time)?,
+            budget: Some(recall_request::Budget::MaxTokens(max_tokens)),
+            query_time: asked_in(self.time_zone.clone()),
+            ..Default::default()
+        })
+    }
+}
+
 async fn messages(
     call: &Call,
-    query: &str,
-    session: &str,
-    top_k: i32,
-    max_tokens: i32,
+    request: RecallRequest,
 ) -> Result<(Vec<ShownMessage>, Vec<String>), Failure> {
-    // A call of this tool asks for a search, in each mode of memory.
-    let mut policy = MemoryPolicy {
-        mode: MemoryMode::Hybrid.into(),
-        top_k: Some(top_k),
-        recent_window: Some(0),
-        ..Default::default()
-    };
-    let target: Target = match session {
-        "" => call.owner.user_ref().into(),
-        key => {
-            policy.scope = RecallScope::Thread.into();
-            call.owner.session(key)?.into()
-        }
-    };
-    let request = call.api.request(RecallRequest {
-        target: Some(target),
-        query: query.to_owned(),
-        policy: Some(policy),
-        budget: Some(recall_request::Budget::MaxTokens(max_tokens)),
-        ..Default::default()
-    });
+    let request = call.api.request(request);
     let found = call.api.recall().recall(request).await?.into_inner();
     let threads = threads_of(
         call,

@@ -19,6 +19,9 @@ impl Searcher {
         caller: &Caller,
         query: &RecallQuery,
     ) -> Result<Ranking, RecallError> {
+        if query.lists() {
+            return Box::pin(self.said_then(caller, query)).await;
+        }
         if !query.searches() {
             return Ok(Ranking::default());
         }
@@ -57,6 +60,7 @@ impl Searcher {
             .await?;
         Ok(Recalled {
             method: ranking.method,
+            named_times: ranking.named_times,
             pending: ranking.pending,
             ..answer(query, selected, pieces, ranking.degradations)
         })
@@ -93,6 +97,7 @@ impl Searcher {
             matches,
             cuts: cuts(others.map(|tokens| (Reason::Match, tokens))),
             method: ranking.method,
+            named_times: ranking.named_times,
             degradations: ranking.degradations,
         })
     }
@@ -122,6 +127,7 @@ pub(super) fn answer(
         messages: merged.messages,
         total_tokens: merged.total_tokens,
         method: None,
+        named_times: Vec::new(),
         pending: 0,
         degradations,
         omitted,

@@ -2,17 +2,18 @@
 
 use std::time::Instant;
 
-use memory_contract::MessageId;
+use memory_contract::{MessageId, message::MessageFilter};
 use memory_index::Selection;
-use memory_store::{Caller, Scope};
+use memory_store::Caller;
 use memory_text::{in_first_person, lexical_query};
 
 use super::index_query::IndexQuery;
+use super::named_times::{during, past_times, prefer};
 use super::search::IndexAnswer;
 use super::searcher::{Searcher, TEXT_MATCHES};
 use super::stages::Stage;
 use crate::error::RecallError;
-use crate::query::{Degradation, Method, RecallQuery};
+use crate::query::{Degradation, Method, NamedTime, RecallQuery};
 use crate::rank::{self, Ranked, Relevance};
 
 /// Ranked candidates that have not been read yet.
@@ -25,18 +26,52 @@ pub struct Ranking {
     pub(super) relevance: Relevance,
     /// How they were found; `None`: nothing was searched.
     pub(super) method: Option<Method>,
+    /// The past times that the query names.
+    pub(super) named_times: Vec<NamedTime>,
     /// Messages of the scope that wait to be indexed.
     pub(super) pending: u64,
     pub(super) degradations: Vec<Degradation>,
 }
 
 impl Searcher {
-    /// Searches the index and ranks the candidates, at most `limit` of each search. Adds matches by word from Postgres
-    /// if the index is unavailable, lagging or being rebuilt.
+    /// Ranks the candidates of a query. If it names times, those of these times are ranked apart
+    /// as well, and come before others that match as well.
     pub(super) async fn rank_messages(
         &self,
         caller: &Caller,
         query: &RecallQuery,
+        limit: usize,
+    ) -> Result<Ranking, RecallError> {
+        let times = past_times(query);
+        let all = self.rank_passing(caller, query, &query.filter, limit);
+        let ranking = match during(&query.filter, &times) {
+            Some(filter) => {
+                let then = self.rank_passing(caller, query, &filter, limit);
+                let (mut all, then) = tokio::try_join!(all, then)?;
+                prefer(&mut all.ranked, then.ranked);
+                for degradation in then.degradations {
+                    if !all.degradations.contains(&degradation) {
+                        all.degradations.push(degradation);
+                    }
+                }
+                all
+            }
+            None => all.await?,
+        };
+        Ok(Ranking {
+            named_times: times,
+            ..ranking
+        })
+    }
+
+    /// Searches the index for messages that pass a filter and ranks the candidates, at most `limit` of
+    /// each search. Adds matches by word from Postgres if the index is unavailable, lagging or being
+    /// rebuilt.
+    async fn rank_passing(
+        &self,
+        caller: &Caller,
+        query: &RecallQuery,
+        filter: &MessageFilter,
         limit: usize,
     ) -> Result<Ranking, RecallError> {
         let started = Instant::now();
@@ -44,7 +79,7 @@ impl Searcher {
         let mut ranking = Ranking::default();
         let names = self.names.within(&caller.tenant, scope).await;
         let index_query = IndexQuery {
-            selection: Selection::new(&caller.tenant, scope, &query.filter),
+            selection: Selection::new(&caller.tenant, scope, filter),
             method: query.method,
             limit,
             freshness: query.freshness,
@@ -88,7 +123,7 @@ impl Searcher {
         if let Some(shortfall) = shortfall {
             ranking.degradations.push(shortfall.degradation);
             if shortfall.is_in_store {
-                self.add_text_matches(caller, query, scope, index_answers, &mut ranking)
+                self.add_text_matches(caller, query, filter, index_answers, &mut ranking)
                     .await?;
             }
         }
@@ -101,14 +136,14 @@ impl Searcher {
         &self,
         caller: &Caller,
         query: &RecallQuery,
-        scope: &Scope,
+        filter: &MessageFilter,
         index_answers: bool,
         ranking: &mut Ranking,
     ) -> Result<(), RecallError> {
         let searched = self
             .store
             .messages(caller)
-            .search_text(scope, &query.query, &query.filter, TEXT_MATCHES)
+            .search_text(&query.scope, &query.query, filter, TEXT_MATCHES)
             .await;
         let matches = match searched {
             Ok(matches) => matches,

@@ -7,8 +7,10 @@ mod freshness;
 mod index_query;
 mod memories;
 mod messages;
+mod named_times;
 mod names;
 mod pending;
+mod said_then;
 mod search;
 mod searcher;
 mod select;
@@ -19,6 +21,7 @@ mod word_weights;
 
 pub use embeddings::Prefetch;
 pub use messages::Ranking;
+pub use named_times::clock;
 pub use service::Recall;
 
 pub(crate) fn describe_metrics() {

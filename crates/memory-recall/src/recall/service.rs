@@ -207,6 +207,7 @@ impl Recall {
         let pieces = MergeInput::default();
         Ok(Recalled {
             method: ranking.method,
+            named_times: ranking.named_times,
             pending: ranking.pending,
             ..answer(query, selected, pieces, ranking.degradations)
         })

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from recollect import _requests, _results, types, v1
@@ -133,6 +134,8 @@ class App:
         max_tokens: int | None = None,
         filter: types.Filter | None = None,
         method: types.Method | None = None,
+        reference_time: datetime | None = None,
+        time_zone: str = "",
         timeout: float | None = None,
     ) -> types.RecallResult:
         """The best matches among the messages of all users, with their neighbors.
@@ -143,9 +146,13 @@ class App:
             max_tokens: the budget of all messages in tokens. Default: none.
             filter: selects matches.
             method: how to match. Default: `hybrid`.
+            reference_time: when the query is asked, for times in it such as "yesterday". Default:
+                now.
+            time_zone: where it is asked, such as `Europe/Berlin`. Default: UTC.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = _requests.recall(self._target, query, top_k, max_tokens, filter, method)
+        asked = _requests.query_time(reference_time, time_zone)
+        request = _requests.recall(self._target, query, top_k, max_tokens, filter, method, asked)
         return _results.recall(self._channels.stubs().recall.Recall(request, timeout=timeout))
 
     def search(
@@ -156,6 +163,8 @@ class App:
         min_score: float | None = None,
         filter: types.Filter | None = None,
         method: types.Method | None = None,
+        reference_time: datetime | None = None,
+        time_zone: str = "",
         timeout: float | None = None,
     ) -> types.RecallResult:
         """Only the best matches among the messages of all users, best first.
@@ -166,7 +175,11 @@ class App:
             min_score: excludes lower scores: 0.0 to 1.0. Default: 0.
             filter: selects matches.
             method: how to match. Default: `hybrid`.
+            reference_time: when the query is asked, for times in it such as "yesterday". Default:
+                now.
+            time_zone: where it is asked, such as `Europe/Berlin`. Default: UTC.
             timeout: the seconds the call may take. Default: the client's.
         """
-        request = _requests.search(self._target, query, top_k, min_score, filter, method)
+        asked = _requests.query_time(reference_time, time_zone)
+        request = _requests.search(self._target, query, top_k, min_score, filter, method, asked)
         return _results.recall(self._channels.stubs().recall.Search(request, timeout=timeout))

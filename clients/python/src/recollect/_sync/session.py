@@ -81,6 +81,8 @@ class Session:
         oversized: Literal["truncate_content", "drop", "fail"] | None = None,
         at_least_as_fresh: str = "",
         max_wait: types.Duration | None = None,
+        reference_time: datetime | None = None,
+        time_zone: str = "",
         explain: bool = False,
         timeout: float | None = None,
     ) -> types.Context:
@@ -109,6 +111,9 @@ class Session:
             at_least_as_fresh: the revision of a write to wait for. Empty: the newest messages
                 are searched, indexed or not.
             max_wait: the longest wait for it: 0 to 30 seconds. Default: 2 seconds.
+            reference_time: when the query is asked, for times in it such as "yesterday". Default:
+                now.
+            time_zone: where it is asked, such as `Europe/Berlin`. Default: UTC.
             explain: True: the result has the `policy` that applied and what was `omitted`.
             timeout: the seconds the call may take. Default: the client's.
         """
@@ -128,6 +133,7 @@ class Session:
             filter=_requests.message_filter(filter),
             method=_requests.search_method(method),
             freshness=_requests.freshness(at_least_as_fresh, max_wait),
+            query_time=_requests.query_time(reference_time, time_zone),
             all_branches=all_branches,
             formats=[_requests.format_number(name) for name in _requests.formats(format)],
             explain=explain,
@@ -191,6 +197,8 @@ class Session:
         all_branches: bool = False,
         at_least_as_fresh: str = "",
         max_wait: types.Duration | None = None,
+        reference_time: datetime | None = None,
+        time_zone: str = "",
         explain: bool = False,
         timeout: float | None = None,
     ) -> types.RecallResult:
@@ -209,6 +217,9 @@ class Session:
             at_least_as_fresh: the revision of a write to wait for. Empty: the newest messages
                 are searched, indexed or not.
             max_wait: the longest wait for it: 0 to 30 seconds. Default: 2 seconds.
+            reference_time: when the query is asked, for times in it such as "yesterday". Default:
+                now.
+            time_zone: where it is asked, such as `Europe/Berlin`. Default: UTC.
             explain: True: the result has the `policy` that applied and what was `omitted`.
             timeout: the seconds the call may take. Default: the client's.
         """
@@ -221,6 +232,7 @@ class Session:
             model=model,
             method=_requests.search_method(method),
             freshness=_requests.freshness(at_least_as_fresh, max_wait),
+            query_time=_requests.query_time(reference_time, time_zone),
             all_branches=all_branches,
             explain=explain,
         )
@@ -241,6 +253,8 @@ class Session:
         all_branches: bool = False,
         at_least_as_fresh: str = "",
         max_wait: types.Duration | None = None,
+        reference_time: datetime | None = None,
+        time_zone: str = "",
         timeout: float | None = None,
     ) -> types.RecallResult:
         """Only the matches, best first.
@@ -256,11 +270,15 @@ class Session:
             at_least_as_fresh: the revision of a write to wait for. Empty: the newest messages
                 are searched, indexed or not.
             max_wait: the longest wait for it: 0 to 30 seconds. Default: 2 seconds.
+            reference_time: when the query is asked, for times in it such as "yesterday". Default:
+                now.
+            time_zone: where it is asked, such as `Europe/Berlin`. Default: UTC.
             timeout: the seconds the call may take. Default: the client's.
         """
         fresh = _requests.freshness(at_least_as_fresh, max_wait)
+        asked = _requests.query_time(reference_time, time_zone)
         request = _requests.search(
-            self._target, query, top_k, min_score, filter, method, all_branches, fresh
+            self._target, query, top_k, min_score, filter, method, asked, all_branches, fresh
         )
         _requests.fill(request, {"scope": scope})
         return _results.recall(self._channels.stubs().recall.Search(request, timeout=timeout))

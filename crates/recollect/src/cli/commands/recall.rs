@@ -1,14 +1,14 @@
 //! `recollect recall`.
 
 use memory_contract::proto::{
-    AppRef, MemoryPolicy, OmissionReason, RecallReason, RecallRequest, RecallResponse, RecallScope,
-    RecalledMessage, SearchMethod, Target, UserRef, recall_request::Budget,
+    AppRef, MemoryPolicy, OmissionReason, QueryTime, RecallReason, RecallRequest, RecallResponse,
+    RecallScope, RecalledMessage, SearchMethod, Target, UserRef, recall_request::Budget,
 };
 
 use crate::cli::args::{MethodArg, RecallArgs, ScopeArg};
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, text_of};
+use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, second, text_of};
 
 /// Searches messages.
 ///
@@ -66,6 +66,10 @@ pub async fn run(args: RecallArgs) -> Result<(), Failure> {
         method: method.into(),
         all_branches: args.all_branches,
         explain: args.explain,
+        query_time: Some(QueryTime {
+            time_zone: args.time_zone,
+            ..Default::default()
+        }),
         ..Default::default()
     };
     let recalled = client
@@ -108,6 +112,14 @@ fn print(recalled: &RecallResponse) -> Result<(), Failure> {
             count(recalled.messages.len(), "message"),
             count(recalled.total_tokens, "token"),
             recalled.tokenizer
+        );
+    }
+    for named in &recalled.named_times {
+        println!(
+            "\"{}\" was read as {} to {}.",
+            one_line(&named.text, 60),
+            second(named.start_time.as_ref()),
+            second(named.end_time.as_ref())
         );
     }
     for cut in &recalled.cuts {
