@@ -297,6 +297,10 @@ def test_memories_are_found_by_time_and_thread_and_over_an_app(client: Recollect
     assert oslo.text in listed(as_of=ended - timedelta(microseconds=1))
     now = listed(as_of=datetime.now(timezone.utc) + timedelta(hours=1))
     assert "Ada went to Bergen." in now and oslo.text not in now
+    known_until = memory.user.get_memory(oslo.id).known_until
+    assert known_until
+    assert oslo.text in listed(known_at=known_until - timedelta(microseconds=1))
+    assert oslo.text not in listed(known_at=known_until)
 
     # Those that a caller adds come from no thread.
     assert listed(thread=memory.ref) == []

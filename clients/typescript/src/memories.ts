@@ -45,8 +45,10 @@ export interface MemoryFilter {
   eventStartTime?: Date;
   /** The latest eventTime, excluded. */
   eventEndTime?: Date;
-  /** The time at which they were valid; memories superseded since are included. */
+  /** The time at which they were true; memories superseded since are included. */
   asOf?: Date;
+  /** The time at which they were believed, including those superseded since. With asOf: believed then to be true at asOf. */
+  knownAt?: Date;
   /** Whether superseded memories are included. Default: false. */
   includeSuperseded?: boolean;
   /** Values that the metadata must have: at most 16. */
@@ -160,6 +162,7 @@ function memoryFilter(filter: MemoryFilter | undefined): MessageInitShape<typeof
     eventStartTime: time(filter.eventStartTime),
     eventEndTime: time(filter.eventEndTime),
     asOf: time(filter.asOf),
+    knownAt: time(filter.knownAt),
     includeSuperseded,
     metadata: metadata && jsonText(metadata, "metadata"),
   };

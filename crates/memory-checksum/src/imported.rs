@@ -43,6 +43,9 @@ pub fn memory_outcome(sent: &Memory, imported: &ImportedMemory) -> MemoryOutcome
         if sent.valid_from.is_none() {
             memory.valid_from = None;
         }
+        if sent.known_until.is_none() {
+            memory.known_until = None;
+        }
         memory_digest(&memory)
     };
     let is_other = there.memory_id != sent.memory_id;

@@ -81,6 +81,7 @@ pub fn memory_digest(memory: &Memory) -> UnitDigest {
         etag: _,
         metadata,
         built_on_memory_ids: _,
+        known_until,
     } = memory;
     let content = Memory {
         memory_id: memory_id.clone(),
@@ -102,6 +103,7 @@ pub fn memory_digest(memory: &Memory) -> UnitDigest {
         made_by: made_by.clone(),
         extraction_strategy: *extraction_strategy,
         metadata: canonical_object(metadata),
+        known_until: *known_until,
         ..Memory::default()
     };
     let mut hash = Sha256::new();

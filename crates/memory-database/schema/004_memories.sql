@@ -23,9 +23,12 @@ CREATE TABLE recollect.memories (
     -- SHA-256 of the normalized text.
     content_hash bytea NOT NULL,
     pinned boolean NOT NULL,
+    -- It is true from valid_from until valid_until, as far as known; null: it holds. If both are
+    -- equal, it was never true.
     valid_from timestamptz NOT NULL,
-    -- When another memory superseded it; null: it holds.
     valid_until timestamptz,
+    -- It is believed from created_at until ended_at, when valid_until was recorded; null: it holds.
+    ended_at timestamptz,
     superseded_by uuid,
     -- Whether an extracted summary ended only because the head of its thread left its path: it
     -- holds again when the head returns.
@@ -43,7 +46,8 @@ CREATE TABLE recollect.memories (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (tenant_id, memory_id),
-    CHECK (strategy = '' OR origin = 'extracted')
+    CHECK (strategy = '' OR origin = 'extracted'),
+    CHECK ((valid_until IS NULL) = (ended_at IS NULL))
 ) WITH (fillfactor = 80);
 
 CREATE INDEX memories_by_owner ON recollect.memories (tenant_id, app_id, user_id, ordinal);
@@ -65,7 +69,7 @@ GRANT SELECT (tenant_id, app_id) ON recollect.memories TO recollect_worker;
 -- The definer of the function that finds memories by words, which filters by the other columns.
 CREATE POLICY search ON recollect.memories FOR SELECT TO recollect_search USING (true);
 GRANT SELECT (tenant_id, app_id, user_id, memory_id, ordinal, words, type, topics, entities, metadata, event_time, thread_id, origin,
-              valid_from, valid_until, created_at)
+              valid_from, valid_until, ended_at, created_at)
     ON recollect.memories TO recollect_search;
 
 -- The messages that memories were made of, as long as they are readable.

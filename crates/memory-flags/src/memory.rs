@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, value_parser};
 use memory_contract::proto::UserRef;
+use prost_types::Timestamp;
 
 use crate::object::parse_object;
 use crate::target::ClientArgs;
@@ -15,6 +16,7 @@ Examples:
   recollect memory add --user ada \"Lives in Oslo\" --topic home
   recollect memory search --user ada \"Where does she live?\"
   recollect memory list --user ada --superseded
+  recollect memory list --user ada --as-of 2026-03-01 --known-at 2026-05-01T12:00:00Z
   recollect memory list --user ada --metadata '{\"team\": \"blue\"}'
   recollect memory delete --all-users --max-inactivity 180d --dry-run
 
@@ -63,6 +65,19 @@ impl OwnerArgs {
     }
 }
 
+/// The times of memories.
+#[derive(Debug, Clone, Args)]
+pub struct TimesArgs {
+    /// Only memories that were true at this time, such as `2026-03-01T09:00:00Z`, including
+    /// those superseded since.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub as_of: Option<Timestamp>,
+    /// Only memories that were believed at this time, including those superseded since. With
+    /// --as-of: those then believed to have been true at that time.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub known_at: Option<Timestamp>,
+}
+
 /// `recollect memory list`.
 #[derive(Debug, Clone, Args)]
 pub struct ListMemoriesArgs {
@@ -77,6 +92,8 @@ pub struct ListMemoriesArgs {
     /// Include superseded memories.
     #[arg(long)]
     pub superseded: bool,
+    #[command(flatten)]
+    pub times: TimesArgs,
     /// List at most N memories.
     #[arg(long, default_value_t = 50, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(u32).range(1..))]
     pub limit: u32,
@@ -101,6 +118,8 @@ pub struct SearchMemoriesArgs {
     /// Include superseded memories.
     #[arg(long)]
     pub superseded: bool,
+    #[command(flatten)]
+    pub times: TimesArgs,
     #[command(flatten)]
     pub client: ClientArgs,
 }
@@ -179,4 +198,9 @@ pub struct DeleteMemoriesArgs {
     pub dry_run: bool,
     #[command(flatten)]
     pub client: ClientArgs,
+}
+
+fn parse_time(text: &str) -> Result<Timestamp, String> {
+    text.parse()
+        .map_err(|_| "must be a time such as 2026-03-01T09:00:00Z".to_owned())
 }

@@ -120,6 +120,7 @@ async function detailOf({ memory, superseded = [], failure }, page, signal, relo
       ["Entities", (memory.entities ?? []).join(", ")],
       ["Happened", date(memory.eventTime)],
       ["Stored", date(memory.createTime)],
+      ["Superseded", date(memory.knownUntil)],
       ["Changed", memory.updateTime !== memory.createTime && date(memory.updateTime)],
       ["Last used", memory.lastUseTime && memory.lastUseTime.slice(0, 10)],
       ["External id", memory.externalId && h("code", null, memory.externalId)],

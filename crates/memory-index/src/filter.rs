@@ -43,6 +43,8 @@ pub(crate) mod field {
     pub(crate) const VALID_FROM: &str = "valid_from";
     /// The largest number while the memory holds.
     pub(crate) const VALID_UNTIL: &str = "valid_until";
+    /// When it was recorded that the memory no longer holds; the largest number while it holds.
+    pub(crate) const ENDED: &str = "ended";
     pub(crate) const META: &str = "meta";
     /// The groups of a point, see [`super::Group`].
     pub(crate) const GROUP: &str = "group";
@@ -160,6 +162,8 @@ pub(crate) enum Condition {
     AnyOf(&'static str, Vec<String>),
     /// The field's integer is at least the first and below the second number.
     Between(&'static str, Option<i64>, Option<i64>),
+    /// The integer of one of the fields is at least its number.
+    AnyFrom([(&'static str, i64); 2]),
 }
 
 impl Condition {
@@ -174,15 +178,18 @@ impl Condition {
                 let mut texts = found.iter().filter_map(Value::as_str);
                 texts.any(|text| values.iter().any(|value| value == text))
             }
-            Self::Between(field, from, below) => {
-                let number = payload.get(*field).and_then(Value::as_i64);
-                number.is_some_and(|number| {
-                    from.is_none_or(|from| from <= number)
-                        && below.is_none_or(|below| number < below)
-                })
-            }
+            Self::Between(field, from, below) => number(payload, field).is_some_and(|number| {
+                from.is_none_or(|from| from <= number) && below.is_none_or(|below| number < below)
+            }),
+            Self::AnyFrom(fields) => fields
+                .iter()
+                .any(|(field, from)| number(payload, field).is_some_and(|number| *from <= number)),
         }
     }
+}
+
+fn number(payload: &Map<String, Value>, field: &str) -> Option<i64> {
+    payload.get(field)?.as_i64()
 }
 
 impl Selection {
@@ -266,9 +273,10 @@ impl Selection {
             event_from,
             event_until,
             valid_at,
-            superseded,
+            known_at,
+            superseded: _,
         } = filter;
-        let any_validity = *superseded || valid_at.is_some();
+        let any_validity = filter.reaches_superseded();
         let mut selection = match owners {
             MemoryOwners::User(owner) if !any_validity => {
                 Self::group(tenant, Group::Memories(&owner.app, &owner.user))
@@ -302,12 +310,7 @@ impl Selection {
         }
         selection.between(field::SAID, *after, *before);
         selection.between(field::EVENT, *event_from, *event_until);
-        if let Some(valid_at) = *valid_at {
-            let after = Some(micros(valid_at).saturating_add(1));
-            let conditions = &mut selection.conditions;
-            conditions.push(Condition::Between(field::VALID_FROM, None, after));
-            conditions.push(Condition::Between(field::VALID_UNTIL, after, None));
-        }
+        selection.at_times(*valid_at, *known_at);
         selection
     }
 
@@ -386,6 +389,31 @@ impl Selection {
             let condition = Condition::Between(field, from.map(micros), below.map(micros));
             self.conditions.push(condition);
         }
+    }
+
+    /// Requires memories that were true at a time, that were believed at a time, or that were
+    /// believed at one time to be true at the other.
+    fn at_times(&mut self, valid_at: Option<OffsetDateTime>, known_at: Option<OffsetDateTime>) {
+        let after = |time: Option<OffsetDateTime>| time.map(|time| micros(time).saturating_add(1));
+        let (valid, known) = (after(valid_at), after(known_at));
+        if valid.is_some() {
+            let from = Condition::Between(field::VALID_FROM, None, valid);
+            self.conditions.push(from);
+        }
+        if known.is_some() {
+            let from = Condition::Between(field::SAID, None, known);
+            self.conditions.push(from);
+        }
+        self.conditions.extend(match (valid, known) {
+            (Some(valid), Some(known)) => Some(Condition::AnyFrom([
+                (field::VALID_UNTIL, valid),
+                // Its end was not known yet.
+                (field::ENDED, known),
+            ])),
+            (Some(_), None) => Some(Condition::Between(field::VALID_UNTIL, valid, None)),
+            (None, Some(_)) => Some(Condition::Between(field::ENDED, known, None)),
+            (None, None) => None,
+        });
     }
 
     /// Requires one of the apps of a space.

@@ -45,7 +45,7 @@ pub(crate) enum FieldIndex {
 }
 
 /// The payload fields that selections filter by.
-pub(crate) const INDEXES: [(&str, FieldIndex); 14] = [
+pub(crate) const INDEXES: [(&str, FieldIndex); 15] = [
     (field::TENANT, FieldIndex::Tenant),
     (field::GROUP, FieldIndex::Group),
     (field::KIND, FieldIndex::Keyword),
@@ -60,6 +60,7 @@ pub(crate) const INDEXES: [(&str, FieldIndex); 14] = [
     (field::EVENT, FieldIndex::Integer),
     (field::VALID_FROM, FieldIndex::Integer),
     (field::VALID_UNTIL, FieldIndex::Integer),
+    (field::ENDED, FieldIndex::Integer),
 ];
 
 /// A point in the form that both backends write.
@@ -203,6 +204,7 @@ fn memory_payload(point: &MemoryPoint) -> Map<String, Value> {
         thread,
         valid_from,
         valid_until,
+        ended,
         event,
         created,
         version: _,
@@ -217,8 +219,9 @@ fn memory_payload(point: &MemoryPoint) -> Map<String, Value> {
     }
     put(field::SAID, micros(*created).into());
     put(field::VALID_FROM, micros(*valid_from).into());
-    let until = valid_until.map_or(i64::MAX, micros);
-    put(field::VALID_UNTIL, until.into());
+    for (field, end) in [(field::VALID_UNTIL, valid_until), (field::ENDED, ended)] {
+        put(field, end.map_or(i64::MAX, micros).into());
+    }
     if let Some(event) = event {
         put(field::EVENT, micros(*event).into());
     }

@@ -28,14 +28,18 @@ pub(crate) struct ShownMemory {
     /// People, places and things that it names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) entities: Vec<String>,
-    /// When it became valid (RFC 3339).
+    /// When it became true, as far as known (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub(crate) valid_from: Option<String>,
-    /// When a newer memory replaced it. Absent: it is valid.
+    /// When it ceased to be true, as far as known. Absent: it is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub(crate) valid_until: Option<String>,
+    /// When a newer memory replaced it. Absent: it is still believed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(crate) known_until: Option<String>,
     /// Whether it is protected from forgetting.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) pinned: bool,
@@ -86,6 +90,7 @@ impl From<proto::Memory> for ShownMemory {
             entities: memory.entities,
             valid_from: time(memory.valid_from),
             valid_until: time(memory.valid_until),
+            known_until: time(memory.known_until),
             score: None,
         }
     }

@@ -27,18 +27,28 @@ pub(crate) fn path(field: &str) -> JsonPath {
 }
 
 pub(crate) fn filter(filter: WireFilter) -> Result<Filter, Status> {
-    if !filter.should.is_empty() || !filter.must_not.is_empty() || filter.min_should.is_some() {
-        return Err(Status::unimplemented("filters other than `must`"));
+    if !filter.must_not.is_empty() || filter.min_should.is_some() {
+        return Err(Status::unimplemented(
+            "filters other than `must` and `should`",
+        ));
     }
-    let must = filter
-        .must
-        .into_iter()
-        .map(condition)
-        .collect::<Result<_, _>>()?;
     Ok(Filter {
-        must: Some(must),
+        must: conditions(filter.must)?,
+        should: conditions(filter.should)?,
         ..Filter::default()
     })
+}
+
+/// The conditions; `None` without any.
+fn conditions(conditions: Vec<WireCondition>) -> Result<Option<Vec<Condition>>, Status> {
+    if conditions.is_empty() {
+        return Ok(None);
+    }
+    conditions
+        .into_iter()
+        .map(condition)
+        .collect::<Result<_, _>>()
+        .map(Some)
 }
 
 fn condition(condition: WireCondition) -> Result<Condition, Status> {
@@ -49,9 +59,10 @@ fn condition(condition: WireCondition) -> Result<Condition, Status> {
             let ids = ids.collect::<Result<HasIdCondition, Status>>()?;
             return Ok(Condition::HasId(ids));
         }
+        Some(ConditionOneOf::Filter(inner)) => return Ok(Condition::Filter(filter(inner)?)),
         Some(_) | None => {
             return Err(Status::unimplemented(
-                "conditions other than on fields and ids",
+                "conditions other than on fields and ids, and filters",
             ));
         }
     };

@@ -78,6 +78,24 @@ async fn memories_are_shown_and_managed_from_the_command_line() {
         "{shown}"
     );
     assert!(shown.contains("Lives in Oslo"), "{shown}");
+    let (older, _) = client.get_memory(&id).await;
+    let before = older.create_time.unwrap().to_string();
+    for flags in [
+        vec!["--known-at", &before],
+        vec!["--as-of", &before],
+        vec!["--as-of", &before, "--known-at", &before],
+    ] {
+        let listed = run(&[&["list", "--json"][..], &flags].concat()).ok();
+        let listed = listed.json_lines();
+        assert_eq!(listed.len(), 1, "{listed:?}");
+        assert_eq!(listed[0]["memoryId"], id.as_str());
+    }
+    let found = run(&["search", "Oslo", "--known-at", &before]).ok().stdout;
+    assert!(found.contains("Lives in Oslo"), "{found}");
+    let refused = run(&["list", "--known-at", "yesterday"]);
+    assert!(refused.stderr.contains("must be a time"), "{refused:?}");
+    let shown = cli(&["show", &id]).ok().stdout;
+    assert!(shown.contains("known until"), "{shown}");
     assert!(cli(&["pin", &newer]).ok().stdout.contains("pinned"));
     assert!(client.get_memory(&newer).await.0.pinned());
     cli(&["pin", &newer, "--off"]).ok();

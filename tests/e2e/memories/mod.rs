@@ -6,6 +6,7 @@ mod contexts;
 mod forgetting;
 mod processes;
 mod searching;
+mod times;
 mod wrong;
 
 use memory_contract::proto::{

@@ -167,6 +167,11 @@ async fn wrong_requests_are_refused_with_their_fields() {
         ),
         (
             "ImportMemories",
+            stored(json!({"origin": 1, "known_until": "2026-01-01T00:00:00Z"})),
+            "memories[0].known_until",
+        ),
+        (
+            "ImportMemories",
             stored(json!({"origin": 3, "extraction_strategy": 9})),
             "memories[0].extraction_strategy",
         ),

@@ -124,6 +124,8 @@ async fn j27_memories_of_mem0_are_imported_once_with_their_history() {
     assert_eq!(superseded[0].text, "Lives in Oslo");
     assert_eq!(superseded[0].valid_from, current.create_time);
     assert_eq!(superseded[0].valid_until, current.valid_from);
+    // mem0 changed the text when it learned of the change.
+    assert_eq!(superseded[0].known_until, current.valid_from);
     let pinned = with_text(&memories, "Is allergic to walnuts");
     assert!(pinned.pinned());
     assert_eq!(pinned.topics, ["health", "food"]);
@@ -183,6 +185,7 @@ async fn j27_threads_and_facts_of_zep_are_imported_once() {
     assert_eq!(former.topics, ["WORKS_AT"]);
     assert_eq!(former.valid_from.unwrap().seconds, 1_685_577_600);
     assert_eq!(former.valid_until.unwrap().seconds, 1_743_465_600);
+    assert_eq!(former.known_until.unwrap().seconds, 1_743_501_610);
     assert_eq!(former.origin(), MemoryOrigin::Caller);
     assert_eq!(
         parsed(&former.metadata)["attributes"]["position"],

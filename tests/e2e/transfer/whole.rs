@@ -494,7 +494,9 @@ async fn l12_a_whole_tenant_comes_back_identical() {
         assert_eq!(superseded[0].superseded_by, newest.memory_id);
         let threads = [&newest.thread_id, &superseded[0].thread_id];
         assert_eq!(threads, [thread; 2]);
-        (newest.text, superseded[0].source_message_ids.clone())
+        let sources = superseded[0].source_message_ids.clone();
+        assert!(superseded[0].known_until.is_some());
+        (newest.text, sources, superseded[0].known_until)
     };
     let (was, is) = (
         home(&client, &from.thread_id).await,

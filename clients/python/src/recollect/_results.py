@@ -219,6 +219,7 @@ def memory(proto: v1.Memory, score: float | None = None) -> types.Memory:
         created_at=_time(proto.create_time),
         event_time=_time_or_none(proto, "event_time"),
         valid_until=_time_or_none(proto, "valid_until"),
+        known_until=_time_or_none(proto, "known_until"),
         score=score,
         proto=proto,
     )

@@ -140,7 +140,10 @@ class MemoryFilter(TypedDict, total=False):
     event_end_time: datetime
     """The latest event_time, excluded."""
     as_of: datetime
-    """The time at which they were valid; memories superseded since are included."""
+    """The time at which they were true; memories superseded since are included."""
+    known_at: datetime
+    """The time at which they were believed; memories superseded since are included. With `as_of`:
+    those then believed to have been true at `as_of`."""
     include_superseded: bool
     metadata: MetadataFilter
     """Values that the memory's metadata must have: at most 16."""
@@ -449,7 +452,9 @@ class Memory:
     created_at: datetime
     event_time: datetime | None
     valid_until: datetime | None
-    """When a newer memory superseded it. None: it is valid."""
+    """When it ceased to be true, as far as known. None: it is true."""
+    known_until: datetime | None
+    """When a newer memory superseded it. None: it is still believed."""
     score: float | None
     """The relevance, 0.0 to 1.0, of a search's result."""
     proto: v1.Memory = field(repr=False, compare=False)

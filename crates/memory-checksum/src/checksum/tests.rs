@@ -108,6 +108,11 @@ fn the_checksum_of_a_memory_covers_its_sources_and_not_its_use() {
         ..memory.clone()
     };
     assert_ne!(sum(&extracted), sum(&memory));
+    let superseded = Memory {
+        known_until: Some(prost_types::Timestamp::default()),
+        ..memory.clone()
+    };
+    assert_ne!(sum(&superseded), sum(&memory));
 }
 
 #[test]

@@ -242,6 +242,7 @@ pub fn memory_filter_from(filter: Option<proto::MemoryFilter>) -> Result<MemoryF
             event_start_time,
             event_end_time,
             as_of,
+            known_at,
         } = filter;
         let after = timestamp_of("start_time", start_time)?;
         let before = timestamp_of("end_time", end_time)?;
@@ -261,6 +262,7 @@ pub fn memory_filter_from(filter: Option<proto::MemoryFilter>) -> Result<MemoryF
             event_from,
             event_until,
             valid_at: timestamp_of("as_of", as_of)?,
+            known_at: timestamp_of("known_at", known_at)?,
             superseded: include_superseded,
         })
     };
@@ -404,6 +406,7 @@ impl From<Memory> for proto::Memory {
             pinned,
             valid_from,
             valid_until,
+            ended,
             superseded_by,
             made_by,
             strategy,
@@ -445,6 +448,7 @@ impl From<Memory> for proto::Memory {
             etag,
             metadata: metadata.into_text(),
             built_on_memory_ids: built_on.iter().map(ToString::to_string).collect(),
+            known_until: time(ended),
         }
     }
 }

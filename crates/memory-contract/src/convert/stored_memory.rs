@@ -57,6 +57,7 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         etag: _,
         metadata,
         built_on_memory_ids,
+        known_until,
     } = memory;
     let input = proto::MemoryInput {
         external_id,
@@ -80,6 +81,11 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
     let created = take.get(timestamp_of("create_time", create_time));
     let valid_from = take.get(timestamp_of("valid_from", valid_from));
     let valid_until = take.get(timestamp_of("valid_until", valid_until));
+    let ended = timestamp_of("known_until", known_until);
+    let ended = take.get(ended.and_then(|ended| match valid_until {
+        Some(None) if ended.is_some() => Err(Invalid::new("known_until", "requires valid_until")),
+        _ => Ok(ended),
+    }));
     let last_used = take.get(timestamp_of("last_use_time", last_use_time));
     let successor = check::optional_uuid("superseded_by", &superseded_by);
     let superseded_by = take.get(successor.and_then(|successor| match valid_until {
@@ -111,6 +117,7 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         pinned,
     } = new;
     let created = created.unwrap_or_else(OffsetDateTime::now_utc);
+    let valid_until = valid_until.flatten();
     Ok(Memory {
         id: id.into(),
         owner: owner.clone(),
@@ -127,7 +134,9 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         built_on: built_on.unwrap_or_default(),
         pinned,
         valid_from: valid_from.flatten().unwrap_or(created),
-        valid_until: valid_until.flatten(),
+        valid_until,
+        // Another system's end of validity is mostly when it learned of it.
+        ended: valid_until.map(|until| ended.flatten().unwrap_or(until.max(created))),
         superseded_by: superseded_by.flatten().map(Into::into),
         made_by: match made_by.unwrap_or_default() {
             by if by.is_empty() && origin == MemoryOrigin::Extracted => EXTRACTIVE.to_owned(),

@@ -75,8 +75,10 @@ pub struct Memory {
     pub pinned: bool,
     /// Time from which it holds, as far as known.
     pub valid_from: OffsetDateTime,
-    /// Time at which a newer memory superseded it; `None` while it holds.
+    /// Time until which it was true, as far as known; `None` while it holds.
     pub valid_until: Option<OffsetDateTime>,
+    /// Time at which `valid_until` was recorded; `None` while it holds.
+    pub ended: Option<OffsetDateTime>,
     /// The newer memory that superseded it, if that still exists.
     pub superseded_by: Option<MemoryId>,
     /// The model that extracted it, or the extractive distiller; empty if not extracted.
@@ -172,8 +174,11 @@ pub struct MemoryFilter {
     pub event_from: Option<OffsetDateTime>,
     /// Happened before this time.
     pub event_until: Option<OffsetDateTime>,
-    /// Held at this time, whether superseded since or not.
+    /// True at this time, whether superseded since or not.
     pub valid_at: Option<OffsetDateTime>,
+    /// Believed at this time, whether superseded since or not. With `valid_at`: believed at this
+    /// time to be true at that one.
+    pub known_at: Option<OffsetDateTime>,
     /// Whether to include superseded memories.
     pub superseded: bool,
 }
@@ -220,6 +225,13 @@ impl MemoryOrigin {
             Self::WorkingMemory => "working_memory",
             Self::Extracted => "extracted",
         }
+    }
+}
+
+impl MemoryFilter {
+    /// Whether superseded memories may meet it.
+    pub fn reaches_superseded(&self) -> bool {
+        self.superseded || self.valid_at.is_some() || self.known_at.is_some()
     }
 }
 

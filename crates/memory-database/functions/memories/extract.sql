@@ -146,7 +146,8 @@ BEGIN
         SELECT COALESCE(array_agg(e.memory_id), '{}') INTO v_ended
         FROM recollect.end_memories(
             p_tenant, v_thread.app_id, v_thread.user_id, v_supersedes,
-            (v_put.memory).memory_id, false, (v_put.memory).valid_from) AS e;
+            (v_put.memory).memory_id, false, (v_put.memory).valid_from,
+            CASE WHEN v_put.created THEN (v_put.memory).created_at ELSE clock_timestamp() END) AS e;
         superseded := superseded + cardinality(v_ended);
         IF p_strategy = 'summary' THEN
             -- They hold again where the head returns to their paths.

@@ -1,5 +1,8 @@
 -- Makes the summary of the path to a thread's head hold, and ends the others. Returns whether
 -- anything changed. The caller has the thread's lock and lock_memories.
+--
+-- A summary that holds again counts as believed since it was stored, also for the time in which
+-- the head was elsewhere.
 CREATE OR REPLACE FUNCTION recollect.hold_summary(p_tenant text, p_thread uuid)
 RETURNS boolean
 LANGUAGE plpgsql AS $$
@@ -21,7 +24,7 @@ BEGIN
     WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_changes.ends);
     IF v_changes.returns THEN
         UPDATE recollect.memories m
-        SET valid_until = NULL, superseded_by = NULL, left_path = false, version = version + 1,
+        SET valid_until = NULL, ended_at = NULL, superseded_by = NULL, left_path = false, version = version + 1,
             updated_at = clock_timestamp()
         WHERE m.tenant_id = p_tenant AND m.memory_id = v_changes.summary;
         v_changes.ends := v_changes.ends || v_changes.summary;

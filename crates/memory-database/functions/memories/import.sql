@@ -3,9 +3,9 @@
 -- it is.
 --
 -- An element of p_items is what put_memory takes, with origin, thread, made_by, strategy
--- and superseded_by, and with valid_from, valid_until, created and used in microseconds
+-- and superseded_by, and with valid_from, valid_until, ended, created and used in microseconds
 -- since 1970, and with built_on, the ids of memories that may be imported later. thread,
--- superseded_by, valid_until and used may be null.
+-- superseded_by and used may be null, and so may be valid_until and ended together.
 CREATE OR REPLACE FUNCTION recollect.import_memories(
     p_tenant text, p_actor text, p_app text, p_user text, p_scope text, p_items jsonb
 )
@@ -56,8 +56,8 @@ BEGIN
         IF created THEN
             INSERT INTO recollect.memories
                 (tenant_id, memory_id, app_id, user_id, text, words, type, topics, entities, metadata, event_time,
-                 origin, external_id, thread_id, content_hash, pinned, valid_from, valid_until, superseded_by, made_by,
-                 strategy, last_used_on, created_at, updated_at)
+                 origin, external_id, thread_id, content_hash, pinned, valid_from, valid_until, ended_at,
+                 superseded_by, made_by, strategy, last_used_on, created_at, updated_at)
             SELECT p_tenant, v_id, p_app, p_user, v_item ->> 'text',
                 recollect.lexemes(v_item ->> 'words') || recollect.lexemes(p_scope),
                 v_item ->> 'type', recollect.json_to_texts(v_item -> 'topics'), recollect.json_to_texts(v_item -> 'entities'),
@@ -68,6 +68,7 @@ BEGIN
                      AND t.app_id = p_app AND t.user_id = p_user),
                 v_hash, (v_item ->> 'pinned')::boolean, recollect.time_from_micros((v_item ->> 'valid_from')::bigint),
                 recollect.time_from_micros((v_item ->> 'valid_until')::bigint),
+                recollect.time_from_micros((v_item ->> 'ended')::bigint),
                 NULLIF(recollect.imported_id(p_tenant, p_app, p_user, (v_item ->> 'superseded_by')::uuid), v_id),
                 v_item ->> 'made_by', v_item ->> 'strategy',
                 (recollect.time_from_micros((v_item ->> 'used')::bigint) AT TIME ZONE 'UTC')::date,

@@ -68,8 +68,8 @@ BEGIN
         THEN
             -- Another memory has the record's new text.
             UPDATE recollect.memories
-            SET valid_until = clock_timestamp(), superseded_by = v_same.memory_id, version = version + 1,
-                updated_at = clock_timestamp()
+            SET valid_until = GREATEST(valid_from, v_same.valid_from), ended_at = clock_timestamp(),
+                superseded_by = v_same.memory_id, version = version + 1, updated_at = clock_timestamp()
             WHERE tenant_id = p_tenant AND memory_id = v_known.memory_id;
             revision := recollect.enqueue_memory(p_tenant, p_app, p_user, v_known.memory_id, 'upsert');
             v_known := NULL;
@@ -123,7 +123,8 @@ BEGIN
             SELECT p_tenant, (p_item ->> 'id')::uuid, p_app, p_user, p_item ->> 'text', v_words, p_item ->> 'type',
                 v_topics, v_entities, v_metadata, v_event, p_origin, v_record, v_thread,
                 v_hash, (p_item ->> 'pinned')::boolean,
-                recollect.first_said_at(p_tenant, v_sources), p_made_by, p_strategy, now, now
+                -- Not a moment after now.
+                LEAST(recollect.first_said_at(p_tenant, v_sources), now), p_made_by, p_strategy, now, now
             FROM (SELECT clock_timestamp() AS now) AS clock
             RETURNING * INTO memory;
             revision := recollect.enqueue_memory(p_tenant, p_app, p_user, memory.memory_id, 'upsert');

@@ -49,8 +49,9 @@ BEGIN
         SELECT (p.memory).* INTO v_new
         FROM recollect.put_memory(p_tenant, v_old.app_id, v_old.user_id, p_scope, p_item, 'caller', NULL, '', '') AS p;
         UPDATE recollect.memories
-        -- At each moment one of the two holds.
-        SET superseded_by = v_new.memory_id, valid_until = GREATEST(valid_until, v_new.valid_from)
+        -- At each moment one of the two is true, and one is believed.
+        SET superseded_by = v_new.memory_id, valid_until = GREATEST(valid_from, v_new.valid_from),
+            ended_at = GREATEST(ended_at, v_new.created_at)
         WHERE tenant_id = p_tenant AND memory_id = p_memory
         RETURNING * INTO v_old;
         revision := recollect.enqueue_memory(p_tenant, v_old.app_id, v_old.user_id, p_memory, 'upsert');

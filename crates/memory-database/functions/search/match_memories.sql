@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION recollect.match_memories(
     p_scope text, p_words text, p_type text, p_topics text[], p_entities text[], p_thread uuid, p_origins text[],
     p_after timestamptz, p_before timestamptz, p_metadata jsonb, p_event_from timestamptz, p_event_until timestamptz,
-    p_valid_at timestamptz, p_superseded boolean, p_limit integer
+    p_valid_at timestamptz, p_known_at timestamptz, p_superseded boolean, p_limit integer
 )
 RETURNS TABLE (memory_id uuid, score double precision)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -38,7 +38,11 @@ BEGIN
                 AND (p_event_from IS NULL OR m.event_time >= p_event_from)
                 AND (p_event_until IS NULL OR m.event_time < p_event_until)
                 AND (p_valid_at IS NULL
-                    OR m.valid_from <= p_valid_at AND (m.valid_until IS NULL OR m.valid_until > p_valid_at))
+                    OR m.valid_from <= p_valid_at
+                        AND (m.valid_until IS NULL OR m.valid_until > p_valid_at OR m.ended_at > p_known_at))
+                AND (p_known_at IS NULL
+                    OR m.created_at <= p_known_at
+                        AND (p_valid_at IS NOT NULL OR m.ended_at IS NULL OR m.ended_at > p_known_at))
             LIMIT 5000
         ) AS found
     ),
@@ -63,5 +67,5 @@ $$;
 
 -- A new owner needs the right to create in the schema at this moment.
 GRANT CREATE ON SCHEMA recollect TO recollect_search;
-ALTER FUNCTION recollect.match_memories(text, text, text, text[], text[], uuid, text[], timestamptz, timestamptz, jsonb, timestamptz, timestamptz, timestamptz, boolean, integer) OWNER TO recollect_search;
+ALTER FUNCTION recollect.match_memories(text, text, text, text[], text[], uuid, text[], timestamptz, timestamptz, jsonb, timestamptz, timestamptz, timestamptz, timestamptz, boolean, integer) OWNER TO recollect_search;
 REVOKE CREATE ON SCHEMA recollect FROM recollect_search;

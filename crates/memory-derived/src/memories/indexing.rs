@@ -41,8 +41,10 @@ pub struct MemoryRecord {
     pub thread: Option<ThreadId>,
     /// Time from which it holds, as far as known.
     pub valid_from: OffsetDateTime,
-    /// Time at which a newer memory superseded it; `None` while it holds.
+    /// Time until which it was true, as far as known; `None` while it holds.
     pub valid_until: Option<OffsetDateTime>,
+    /// Time at which `valid_until` was recorded; `None` while it holds.
+    pub ended: Option<OffsetDateTime>,
     /// When it happened, where that is known.
     pub event: Option<OffsetDateTime>,
     /// When it was stored.
@@ -93,6 +95,7 @@ impl MemoryStore<'_> {
                     thread: optional_id(row, "thread_id")?,
                     valid_from: column(row, "valid_from")?,
                     valid_until: column(row, "valid_until")?,
+                    ended: column(row, "ended_at")?,
                     event: column(row, "event_time")?,
                     created: column(row, "created_at")?,
                     version: column(row, "version")?,

@@ -29,7 +29,7 @@ use crate::{MemoryOwners, MemoryStore};
 pub struct MemoryWithHistory {
     /// The memory that was asked for.
     pub memory: Memory,
-    /// The superseded memories, the one that ended last first; at most 50.
+    /// The superseded memories, the one that was superseded last first; at most 50.
     pub superseded: Vec<Memory>,
 }
 
@@ -56,6 +56,7 @@ struct Filter<'a> {
     event_from: Option<OffsetDateTime>,
     event_until: Option<OffsetDateTime>,
     valid_at: Option<OffsetDateTime>,
+    known_at: Option<OffsetDateTime>,
 }
 
 impl<'a> Filter<'a> {
@@ -72,11 +73,12 @@ impl<'a> Filter<'a> {
             event_from,
             event_until,
             valid_at,
-            superseded,
+            known_at,
+            superseded: _,
         } = filter;
         let names = || origins.iter().map(|origin| MemoryOrigin::as_str(*origin));
         Self {
-            superseded: *superseded || valid_at.is_some(),
+            superseded: filter.reaches_superseded(),
             kind: kind.map(|kind| kind.as_str()),
             topics: Some(topics.as_slice()).filter(|topics| !topics.is_empty()),
             entities: Some(entities.as_slice()).filter(|entities| !entities.is_empty()),
@@ -88,6 +90,7 @@ impl<'a> Filter<'a> {
             event_from: *event_from,
             event_until: *event_until,
             valid_at: *valid_at,
+            known_at: *known_at,
         }
     }
 
@@ -106,8 +109,9 @@ impl<'a> Filter<'a> {
             event_from,
             event_until,
             valid_at,
+            known_at,
         } = self;
-        let filter: [&'p (dyn ToSql + Sync); 12] = [
+        let filter: [&'p (dyn ToSql + Sync); 13] = [
             superseded,
             kind,
             topics,
@@ -120,6 +124,7 @@ impl<'a> Filter<'a> {
             event_from,
             event_until,
             valid_at,
+            known_at,
         ];
         [first, &filter].concat()
     }

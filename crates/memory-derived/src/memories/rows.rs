@@ -55,6 +55,7 @@ pub(crate) fn memory(row: &Row) -> Result<Memory, StoreError> {
         pinned: column(row, "pinned")?,
         valid_from: column(row, "valid_from")?,
         valid_until: column(row, "valid_until")?,
+        ended: column(row, "ended_at")?,
         superseded_by: optional_id(row, "superseded_by")?,
         made_by: column(row, "made_by")?,
         strategy,

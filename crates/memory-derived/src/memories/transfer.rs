@@ -137,6 +137,7 @@ fn stored(memory: &Memory) -> Value {
     json["superseded_by"] = json!(memory.superseded_by.map(MemoryId::uuid));
     json["valid_from"] = json!(micros(memory.valid_from));
     json["valid_until"] = json!(memory.valid_until.map(micros));
+    json["ended"] = json!(memory.ended.map(micros));
     json["created"] = json!(micros(memory.created));
     json["used"] = json!(memory.last_used.map(micros));
     json

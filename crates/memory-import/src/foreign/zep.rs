@@ -218,7 +218,8 @@ impl Graph {
         let id = fields.text(&["uuid", "uuid_"]).ok_or("`uuid` is missing")?;
         let created = fields.time(&["created_at"])?;
         let valid_from = fields.time(&["valid_at"])?.or(created);
-        let valid_until = fields.time(&["invalid_at", "expired_at"])?;
+        let invalid = fields.time(&["invalid_at"])?;
+        let known_until = fields.time(&["expired_at"])?;
         let owner = self.owner_of(&mut fields);
         let mut entities = Vec::new();
         for end in ["source_node", "target_node"] {
@@ -241,7 +242,8 @@ impl Graph {
             entities,
             create_time: created.or(valid_from),
             valid_from,
-            valid_until,
+            valid_until: invalid.or(known_until),
+            known_until,
             ..memory_of("zep", &owner, &id, text)
         };
         let memory = self.with_sources(reader, fields, memory);

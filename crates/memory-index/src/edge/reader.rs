@@ -29,30 +29,44 @@ pub(super) fn filter_of(selection: &Selection) -> Filter {
         Match::from(selection.tenant_id().as_str().to_owned()),
     );
     let mut must = vec![EdgeCondition::Field(tenant)];
-    must.extend(selection.conditions().iter().map(|condition| {
-        EdgeCondition::Field(match condition {
-            Condition::AnyOf(field, values) => {
-                let values = match values.as_slice() {
-                    [one] => Match::from(one.clone()),
-                    many => Match::from(many.to_vec()),
-                };
-                FieldCondition::new_match(path(field), values)
-            }
-            Condition::Between(field, from, below) => FieldCondition::new_range(
-                path(field),
-                Range {
-                    gte: from.map(|from| OrderedFloat(from as f64)),
-                    lt: below.map(|below| OrderedFloat(below as f64)),
-                    gt: None,
-                    lte: None,
-                },
-            ),
-        })
-    }));
+    must.extend(
+        selection
+            .conditions()
+            .iter()
+            .map(|condition| match condition {
+                Condition::AnyOf(field, values) => {
+                    let values = match values.as_slice() {
+                        [one] => Match::from(one.clone()),
+                        many => Match::from(many.to_vec()),
+                    };
+                    EdgeCondition::Field(FieldCondition::new_match(path(field), values))
+                }
+                Condition::Between(field, from, below) => range(field, *from, *below),
+                Condition::AnyFrom(fields) => {
+                    let any = fields.map(|(field, from)| range(field, Some(from), None));
+                    EdgeCondition::Filter(Filter {
+                        should: Some(any.into()),
+                        ..Filter::default()
+                    })
+                }
+            }),
+    );
     Filter {
         must: Some(must),
         ..Filter::default()
     }
+}
+
+fn range(field: &str, from: Option<i64>, below: Option<i64>) -> EdgeCondition {
+    EdgeCondition::Field(FieldCondition::new_range(
+        path(field),
+        Range {
+            gte: from.map(|from| OrderedFloat(from as f64)),
+            lt: below.map(|below| OrderedFloat(below as f64)),
+            gt: None,
+            lte: None,
+        },
+    ))
 }
 
 /// The path of a payload field. The names contain nothing to parse.

@@ -28,17 +28,25 @@ pub(super) fn filter_of(selection: &Selection) -> Filter {
                 [one] => QdrantCondition::matches(*field, keyword(one)),
                 many => QdrantCondition::matches(*field, many.to_vec()),
             },
-            Condition::Between(field, from, below) => QdrantCondition::range(
-                *field,
-                Range {
-                    gte: from.map(|from| from as f64),
-                    lt: below.map(|below| below as f64),
-                    gt: None,
-                    lte: None,
-                },
-            ),
+            Condition::Between(field, from, below) => range(field, *from, *below),
+            Condition::AnyFrom(fields) => {
+                let any = fields.map(|(field, from)| range(field, Some(from), None));
+                QdrantCondition::from(Filter::should(any))
+            }
         });
     Filter::must(std::iter::once(tenant).chain(conditions))
+}
+
+fn range(field: &str, from: Option<i64>, below: Option<i64>) -> QdrantCondition {
+    QdrantCondition::range(
+        field,
+        Range {
+            gte: from.map(|from| from as f64),
+            lt: below.map(|below| below as f64),
+            gt: None,
+            lte: None,
+        },
+    )
 }
 
 /// A match of the whole text. By default the client treats text with a space as a

@@ -144,6 +144,7 @@ on_each_index! {
     filters_keep_what_they_say,
     messages_and_memories_never_find_each_other,
     memories_are_found_by_their_labels_and_by_their_user_alone,
+    memories_are_found_by_what_was_true_and_by_what_was_known_at_a_time,
     changes_are_carried_out_in_order_and_once,
     names_are_the_speakers_of_the_selection,
     words_are_counted_for_each_tenant_alone,
@@ -204,7 +205,7 @@ async fn preparing_reports_the_existing_collection(index: Arc<dyn Index>) {
     let status = index.status(&TenantId::new("acme")).await;
     assert_eq!((status.state, status.points), (IndexState::Ready, 0));
     assert!(
-        status.collection.ends_with(".test-model-r8"),
+        status.collection.ends_with(".test-model-r9"),
         "{}",
         status.collection
     );
@@ -486,6 +487,7 @@ fn memory(number: u32, user: &str) -> MemoryPoint {
             thread: Some(thread(1)),
             valid_from: OffsetDateTime::UNIX_EPOCH + Span::days(i64::from(number)),
             valid_until: None,
+            ended: None,
             event: None,
             created: OffsetDateTime::UNIX_EPOCH + Span::days(i64::from(number)),
             version: 1,
@@ -578,6 +580,7 @@ async fn memories_are_found_by_their_labels_and_by_their_user_alone(index: Arc<d
     let mut points: Vec<MemoryPoint> = (1..=4).map(|n| memory(n, "ada")).collect();
     let day = |n: i64| Some(OffsetDateTime::UNIX_EPOCH + Span::days(n));
     points[1].memory.valid_until = day(3);
+    points[1].memory.ended = day(3);
     points[2].memory.event = day(20);
     points[3].memory.event = day(21);
     points[2].memory.kind = MemoryType::Episodic;
@@ -675,6 +678,47 @@ async fn memories_are_found_by_their_labels_and_by_their_user_alone(index: Arc<d
         json!({"holds": "true"}),
     ] {
         assert_eq!(found("ada", metadata(other)).await, Vec::<u128>::new());
+    }
+}
+
+async fn memories_are_found_by_what_was_true_and_by_what_was_known_at_a_time(
+    index: Arc<dyn Index>,
+) {
+    index.prepare().await.unwrap();
+    let day = |n: i64| OffsetDateTime::UNIX_EPOCH + Span::days(n);
+    let mut points: Vec<MemoryPoint> = (1..=4).map(|n| memory(n, "ada")).collect();
+    // On day 6 it becomes known that the third replaced the second on day 3.
+    points[1].memory.valid_until = Some(day(3));
+    points[1].memory.ended = Some(day(6));
+    points[2].memory.created = day(6);
+    // On day 5 it becomes known that the fourth was never true.
+    points[3].memory.valid_until = Some(day(4));
+    points[3].memory.ended = Some(day(5));
+    points.push(memory(5, "bob"));
+    index.apply(remember(points)).await.unwrap();
+    for (valid_at, known_at, expected) in [
+        (Some(2), None, vec![1, 2]),
+        (Some(3), None, vec![1, 3]),
+        (Some(4), None, vec![1, 3]),
+        (None, Some(0), vec![]),
+        (None, Some(2), vec![1, 2]),
+        (None, Some(4), vec![1, 2, 4]),
+        (None, Some(5), vec![1, 2]),
+        (None, Some(6), vec![1, 3]),
+        (Some(0), Some(9), vec![]),
+        (Some(2), Some(6), vec![1, 2]),
+        (Some(3), Some(5), vec![1, 2]),
+        (Some(3), Some(6), vec![1, 3]),
+        (Some(4), Some(4), vec![1, 2, 4]),
+        (Some(4), Some(5), vec![1, 2]),
+    ] {
+        let filter = MemoryFilter {
+            valid_at: valid_at.map(day),
+            known_at: known_at.map(day),
+            ..MemoryFilter::default()
+        };
+        let found = found(&*index, memories("ada", &filter)).await;
+        assert_eq!(found, expected, "{valid_at:?} {known_at:?}");
     }
 }
 
@@ -1396,7 +1440,7 @@ async fn the_alias_points_to_the_collection_that_is_published() {
     };
     let other = open_index(&config, IndexSchema::new("memory", Some(&model))).unwrap();
     let second = other.schema().collection().to_owned();
-    assert_eq!(second, "memory.another-model-r8");
+    assert_eq!(second, "memory.another-model-r9");
     other.prepare().await.unwrap();
     other.mark_rebuilding(true).await.unwrap();
     assert_eq!(server.aliases(), alias(&first));

@@ -86,7 +86,7 @@ async fn a_memory_is_found_by_its_own_user_until_it_is_erased_or_superseded() {
 
     // The database decides, also where the index has not caught up.
     world.execute(&format!(
-        "UPDATE recollect.memories SET valid_until = now() WHERE memory_id = '{tea}'"
+        "UPDATE recollect.memories SET valid_until = now(), ended_at = now() WHERE memory_id = '{tea}'"
     ));
     let found = service.ask_memories("ada", "oolong").await;
     assert_eq!(memory_ids(&found), [more]);

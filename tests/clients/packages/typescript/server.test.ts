@@ -348,6 +348,8 @@ test("memories are found by time and thread, and over an app", async () => {
   assert.ok((await listed({ asOf: new Date(ended.getTime() - 1) })).includes(texts[0]!));
   const later = await listed({ asOf: new Date(Date.now() + 3_600_000) });
   assert.ok(later.includes("Ada went to Bergen.") && !later.includes(texts[0]!));
+  assert.ok((await listed({ knownAt: new Date(ended.getTime() - 1) })).includes(texts[0]!));
+  assert.ok(!(await listed({ knownAt: new Date(ended.getTime() + 3_600_000) })).includes(texts[0]!));
   assert.ok((await listed({ includeSuperseded: true })).includes(texts[0]!));
 
   assert.deepEqual(await listed({ thread: memory.ref }), []);

@@ -5,6 +5,7 @@ mod locks;
 mod queues;
 mod records;
 mod summaries;
+mod times;
 mod transfer;
 
 use std::{collections::HashSet, time::Duration};

@@ -46,6 +46,7 @@ async fn a_memory_comes_with_its_times_and_links_and_only_once() {
     rome.sources = vec![foreign, said, MessageId::new()];
     rome.thread = Some(thread);
     rome.valid_until = Some(rome.created + Duration::days(2));
+    rome.ended = Some(rome.created + Duration::days(3));
     rome.superseded_by = Some(successor);
     rome.last_used = Some(rome.created.replace_time(time::Time::MIDNIGHT));
     let mut oslo = elsewhere("Lives in Oslo", "home").await;
@@ -64,6 +65,7 @@ async fn a_memory_comes_with_its_times_and_links_and_only_once() {
         (there.id, there.created, there.valid_from, there.valid_until),
         (rome.id, rome.created, rome.valid_from, rome.valid_until)
     );
+    assert_eq!(there.ended, rome.ended);
     assert_eq!(
         (there.thread, there.last_used),
         (Some(thread), rome.last_used)
@@ -132,6 +134,7 @@ async fn known_memories_are_not_stored_twice() {
     // A memory that held once does not conflict with one that holds now.
     let mut past = tea;
     past.valid_until = Some(OffsetDateTime::now_utc());
+    past.ended = past.valid_until;
     let imported = world.import("ada", &[past]).await;
     assert!(imported.memories[0].created);
 }
@@ -142,6 +145,7 @@ async fn a_memory_whose_id_another_user_has_is_imported_once_with_its_link() {
     let mut rome = elsewhere("Lives in Rome", "").await;
     let oslo = elsewhere("Lives in Oslo", "").await;
     rome.valid_until = Some(rome.created + Duration::days(2));
+    rome.ended = rome.valid_until;
     rome.superseded_by = Some(oslo.id);
     let all = [rome, oslo];
     for user in ["ada", "bob"] {

@@ -47,6 +47,8 @@ async fn list(args: ListMemoriesArgs) -> Result<(), Failure> {
                 topics: args.topics.clone(),
                 metadata: args.metadata.clone().unwrap_or_default(),
                 include_superseded: args.superseded,
+                as_of: args.times.as_of,
+                known_at: args.times.known_at,
                 ..Default::default()
             }),
             page_size,
@@ -67,6 +69,8 @@ async fn search(args: SearchMemoriesArgs) -> Result<(), Failure> {
         filter: Some(MemoryFilter {
             metadata: args.metadata.unwrap_or_default(),
             include_superseded: args.superseded,
+            as_of: args.times.as_of,
+            known_at: args.times.known_at,
             ..Default::default()
         }),
         ..Default::default()
@@ -82,7 +86,7 @@ async fn search(args: SearchMemoriesArgs) -> Result<(), Failure> {
         lines.write("SearchMemoriesResponse", &found)?;
         return lines.finish();
     }
-    let mut table = Table::new(&["Score>", "Memory!", "Known since!", "Text"]);
+    let mut table = Table::new(&["Score>", "Memory!", "Valid from!", "Text"]);
     for found in found.memories {
         let memory = found.memory.unwrap_or_default();
         table.row([
@@ -141,8 +145,10 @@ async fn show(args: MemoryIdArgs) -> Result<(), Failure> {
         "pinned",
         if memory.pinned() { "yes" } else { "" }.to_owned(),
     );
-    line("known since", clock(memory.valid_from.as_ref()));
+    line("valid from", clock(memory.valid_from.as_ref()));
     line("valid until", clock(memory.valid_until.as_ref()));
+    line("known from", clock(memory.create_time.as_ref()));
+    line("known until", clock(memory.known_until.as_ref()));
     line("superseded by", memory.superseded_by.clone());
     line("searchable since", clock(memory.persist_time.as_ref()));
     line("last used", clock(memory.last_use_time.as_ref()));
