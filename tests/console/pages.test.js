@@ -283,6 +283,9 @@ test("a context is drawn as blocks against its budget", async () => {
 test("memories show their sources and history, and are forgotten after a confirmation", async () => {
   await signIn(page);
   await visit(page, `#/memories?app=${ids.app}&user=ada`);
+  await page.getByText(/^Profile: \d+ facts in \d+ tokens/).click();
+  await page.locator(".profile").getByText("Ada lives in Lisbon, in Campo de Ourique.").waitFor();
+  await page.getByText(/^Profile: /).click();
   await page.getByRole("link", { name: "Ada lives in Lisbon, in Campo de Ourique." }).click();
   await panel().getByText("We found a flat in Campo de Ourique").waitFor();
   await panel().getByRole("link", { name: "Ada lives in Hamburg." }).waitFor();

@@ -103,6 +103,7 @@ calls! {
         get_memory(GetMemoryRequest) -> GetMemoryResponse,
         list_memories(ListMemoriesRequest) -> ListMemoriesResponse,
         search_memories(SearchMemoriesRequest) -> SearchMemoriesResponse,
+        get_profile(GetProfileRequest) -> GetProfileResponse,
         update_memory(UpdateMemoryRequest) -> UpdateMemoryResponse,
         supersede_memory(SupersedeMemoryRequest) -> SupersedeMemoryResponse,
         extract_memories(ExtractMemoriesRequest) -> ExtractMemoriesResponse,

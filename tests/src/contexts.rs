@@ -119,6 +119,21 @@ fn quoted_lines(text: &str) -> Vec<Value> {
         .collect()
 }
 
+/// The texts of the user's profile.
+///
+/// # Panics
+/// If a line is not a JSON object with a text.
+pub fn profile_texts(context: &BuildContextResponse) -> Vec<String> {
+    let texts = block_texts(context, ContextBlockKind::Profile);
+    let lines = texts
+        .first()
+        .map_or_else(Vec::new, |text| quoted_lines(text));
+    lines
+        .iter()
+        .map(|line| line["text"].as_str().unwrap().to_owned())
+        .collect()
+}
+
 /// What was said in the quotations.
 pub fn quoted_texts(context: &BuildContextResponse) -> Vec<String> {
     quotes(context)
@@ -155,6 +170,7 @@ pub fn check_context(context: &BuildContextResponse, max_tokens: i32) {
     let kinds = kinds(context);
     let before_input = 4 * i32::from(ContextBlockKind::Input);
     let place = |kind: &ContextBlockKind| match kind {
+        ContextBlockKind::Profile => 4 * i32::from(ContextBlockKind::Instructions) + 1,
         ContextBlockKind::Plan => before_input - 3,
         ContextBlockKind::Memories if is_distilled(context) => before_input - 2,
         ContextBlockKind::Recalled if is_distilled(context) => before_input - 1,
@@ -177,8 +193,11 @@ pub fn check_context(context: &BuildContextResponse, max_tokens: i32) {
         assert_eq!(block.token_count, sum);
         total += sum;
         for source in &block.sources {
-            let distilled = block.kind() == ContextBlockKind::Distilled;
-            assert_eq!(source.reasons.is_empty(), distilled, "{source:?}");
+            let always = matches!(
+                block.kind(),
+                ContextBlockKind::Profile | ContextBlockKind::Distilled
+            );
+            assert_eq!(source.reasons.is_empty(), always, "{source:?}");
             let id = id_of(&source.message_id, &source.memory_id, source.number);
             assert!(stored.insert(id.clone()), "{id} is there twice");
         }

@@ -66,7 +66,7 @@ pub use client::{Client, Key};
 pub use clock::Clock;
 pub use contexts::{
     block, block_texts, body, body_json, chat_messages, check_context, context_request, cut,
-    domain, kinds, mode, quoted_texts, quotes, records,
+    domain, kinds, mode, profile_texts, quoted_texts, quotes, records,
 };
 pub use data_dir::DataDir;
 pub use dynamic::Dynamic;

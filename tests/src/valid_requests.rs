@@ -42,13 +42,14 @@ FileService/GetFileContent {"url": "https://example.com/a.png"}
 FileService/ListFiles {"page_size": 5}
 FileService/DeleteFile {"upload_file_id": "$NEW"}
 ContextService/BuildContext {"thread": {"thread_id": "$THREAD"}, "system_prompt": "Be brief.", "input": [{"text": "What is red?"}], "max_tokens": 800, "model": "gpt-4o", "reserve_tokens": 100, "explain": true, "policy": {"mode": 3, "query_prompt_template": "{{ query }}!"}, "freshness": {"eventual": {}}}
-ContextService/BuildContext {"thread": {"thread_id": "$THREAD"}, "input": [{"text": "x"}], "policy": {"mode": 5}}
+ContextService/BuildContext {"thread": {"thread_id": "$THREAD"}, "input": [{"text": "x"}], "policy": {"mode": 5, "profile_tokens": 200}}
 ContextService/BuildContext {"thread": {"thread_id": "$THREAD"}, "node_id": "planner", "current_message_id": "$MESSAGE", "policy": {"mode": 4}}
 MemoryService/AddMemories {"user": {"app_id": "fuzz", "user_id": "ada"}, "memories": [{"text": "Likes red.", "type": 1, "topics": ["color"], "entities": ["Ada"], "metadata": "{\"a\": 1}"}]}
 MemoryService/ImportMemories {"user": {"app_id": "fuzz", "user_id": "ada"}, "memories": [{"memory_id": "$UUID", "text": "Likes blue.", "type": 1, "origin": 1}]}
 MemoryService/GetMemory {"memory_id": "$MEMORY"}
 MemoryService/ListMemories {"target": {"user": {"app_id": "fuzz", "user_id": "ada"}}, "page_size": 5}
 MemoryService/SearchMemories {"target": {"user": {"app_id": "fuzz", "user_id": "ada"}}, "query": "red", "top_k": 3, "method": 2, "freshness": {"eventual": {}}}
+MemoryService/GetProfile {"user": {"app_id": "fuzz", "user_id": "ada"}, "max_tokens": 300, "model": "gpt-4o"}
 MemoryService/UpdateMemory {"memory": {"memory_id": "$MEMORY", "text": "Likes green.", "topics": ["color"]}, "update_mask": "text,topics"}
 MemoryService/SupersedeMemory {"memory_id": "$MEMORY", "replacement": {"text": "Likes black."}}
 MemoryService/ExtractMemories {"thread": {"thread_id": "$THREAD"}, "max_wait": "0.1s"}

@@ -259,6 +259,15 @@ def test_long_term_memories(client: Recollect, app: str) -> None:
     assert [of.id for of in user.memories(filter={"metadata": {"shelf": 2**63 + 3}})] == [tea.id]
     assert not list(user.memories(filter={"metadata": {"shelf": 2**63 + 4}}))
 
+    profile = user.profile()
+    assert profile.text == "drinks:\n- Ada likes tea.\n\n- Ada went to Paris. (2026-01-02)"
+    [drink, went] = profile.entries
+    assert (drink.topic, drink.memory_ids) == ("drinks", (tea.id,))
+    assert (went.text, went.event_time) == ("Ada went to Paris.", event)
+    assert profile.omitted == 0 and 0 < profile.total_tokens <= 500
+    small = user.profile(max_tokens=1, model="gpt-4")
+    assert (small.entries, small.omitted) == ((), 2)
+
     pinned = user.update_memory(tea.id, pinned=True, topics=[])
     assert pinned.pinned and pinned.topics == () and pinned.text == tea.text
     assert pinned.metadata == tea.metadata

@@ -2,7 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { createClient, type Client, type Transport } from "@connectrpc/connect";
 import { MemoryOrigin, MemoryType, type Memory, type MemoryInputSchema } from "./gen/recollect/v1/memory_pb.js";
-import { MemoryService, type MemoryFilterSchema } from "./gen/recollect/v1/memory_service_pb.js";
+import { MemoryService, type GetProfileResponse, type MemoryFilterSchema } from "./gen/recollect/v1/memory_service_pb.js";
 import type { FreshnessSchema } from "./gen/recollect/v1/recall_pb.js";
 import type { TargetSchema, ThreadRefSchema } from "./gen/recollect/v1/thread_pb.js";
 import { jsonText, type NewJson } from "./json.js";
@@ -87,6 +87,14 @@ export interface MemoryListOptions extends CallOptions {
   pageSize?: number;
 }
 
+/** How a profile is read. */
+export interface ProfileOptions extends CallOptions {
+  /** The largest size of the page: 1 to 10,000. Default: the policy's profileTokens, or else 500. */
+  maxTokens?: number;
+  /** The model whose tokenizer counts. Default: o200k_base. */
+  model?: string;
+}
+
 /** The long-term memories of one user: facts and preferences that outlive a conversation. */
 export class Memories {
   readonly #user: { appId: string; userId: string };
@@ -132,6 +140,12 @@ export class Memories {
       const page = await this.#service.listMemories(request, callOptions(options));
       return [page.memories.map(stored), page.nextPageToken];
     });
+  }
+
+  /** What is known of the user today, on one page. Its text is stored text: give it to a model as data. */
+  async profile(options: ProfileOptions = {}): Promise<GetProfileResponse> {
+    const { maxTokens, model } = options;
+    return this.#service.getProfile({ user: this.#user, maxTokens, model }, callOptions(options));
   }
 
   /** Deletes a memory. False: it did not exist. */

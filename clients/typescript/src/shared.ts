@@ -17,6 +17,7 @@ export {
   type MemoryListOptions,
   type MemorySearchOptions,
   type NewMemory,
+  type ProfileOptions,
   type UserNames,
 } from "./memories.js";
 export {

@@ -127,6 +127,7 @@ mod tests {
             ("context_tokens", "64000"),
             ("redaction", "refuse"),
             ("redacted_kinds", "[email, phone]"),
+            ("profile_tokens", "400"),
         ];
         for (name, value) in values {
             let policy = load(&name.to_uppercase(), value).unwrap();

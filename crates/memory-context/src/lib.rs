@@ -16,6 +16,7 @@ mod fit;
 mod history;
 mod inline;
 mod plan;
+mod profile;
 mod resolve;
 mod sending;
 
@@ -32,4 +33,5 @@ pub use inline::{
     claim_contents, claim_node_contents, erase_unwritten, read_contents, restore_contents,
     store_contents,
 };
+pub use profile::{Profile, ProfileEntry, read_profile};
 pub use resolve::{Conversation, Place, Resolved, Searched, effective_policy, resolve};

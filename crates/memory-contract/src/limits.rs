@@ -209,6 +209,12 @@ pub const OBSERVATION_TOKENS_MAX: i32 = 1_000_000;
 pub const MEMORIES_TOP_K: i32 = 5;
 /// Most long-term memories in a context.
 pub const MEMORIES_TOP_K_MAX: i32 = 50;
+/// Default size of a profile, in tokens.
+pub const PROFILE_TOKENS: i32 = 500;
+/// The largest size of a profile, in tokens.
+pub const PROFILE_TOKENS_MAX: i32 = 10_000;
+/// Memories that a profile is chosen from.
+pub const PROFILE_MEMORIES: u32 = 500;
 /// Default limit of memories of one user.
 pub const MEMORY_COUNT: i32 = 10_000;
 /// Most memories of one user that a policy may allow.

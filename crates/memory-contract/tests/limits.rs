@@ -239,6 +239,9 @@ fn table() -> Vec<Row> {
         OBSERVATION_TOKENS_MAX: "MemoryPolicy.observer_tokens" "MemoryPolicy.reflector_tokens";
         MEMORIES_TOP_K: "MemoryPolicy.memories_top_k";
         MEMORIES_TOP_K_MAX: "MemoryPolicy.memories_top_k";
+        PROFILE_TOKENS: "GetProfileRequest.max_tokens";
+        PROFILE_TOKENS_MAX: "GetProfileRequest.max_tokens" "MemoryPolicy.profile_tokens";
+        PROFILE_MEMORIES: "GetProfileResponse.omitted_count";
         MEMORY_COUNT: "MemoryPolicy.memory_max_count";
         MEMORY_COUNT_MAX: "MemoryPolicy.memory_max_count" "DeleteMemoriesRequest.max_count";
         MASK_PATHS: "UpdateThreadRequest.update_mask" "UpdateAppPolicyRequest.update_mask";

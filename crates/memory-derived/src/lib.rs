@@ -12,8 +12,9 @@ pub use distill::{
 };
 pub use memories::{
     AddedMemories, AddedMemory, ChangedMemory, DeletedMemory, Extracted, Extraction, Fact, Forget,
-    Forgotten, ImportedMemories, ImportedMemory, MemoryMatch, MemoryOwners, MemoryPlace,
-    MemoryRecord, MemoryWithHistory, SupersededMemory, Unextracted, Uses,
+    Forgotten, HeldMemories, HeldMemory, ImportedMemories, ImportedMemory, MemoryMatch,
+    MemoryOwners, MemoryPlace, MemoryRecord, MemoryWithHistory, SupersededMemory, Unextracted,
+    Uses,
 };
 pub use views::{
     DistillateStore, DistillateWorker, MemoryStore, MemoryWorker, WorkingMemoryStore,

@@ -42,7 +42,7 @@ pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, L
 pub use mcp::McpArgs;
 pub use memory::{
     AddMemoryArgs, DeleteMemoriesArgs, ListMemoriesArgs, MemoryArgs, MemoryCommand, MemoryIdArgs,
-    PinMemoryArgs, SearchMemoriesArgs,
+    PinMemoryArgs, ProfileArgs, SearchMemoriesArgs,
 };
 pub use plan::PlanArgs;
 pub use proxy::ProxyArgs;

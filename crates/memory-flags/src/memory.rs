@@ -15,6 +15,7 @@ use crate::target::ClientArgs;
 Examples:
   recollect memory add --user ada \"Lives in Oslo\" --topic home
   recollect memory search --user ada \"Where does she live?\"
+  recollect memory profile --user ada
   recollect memory list --user ada --superseded
   recollect memory list --user ada --as-of 2026-03-01 --known-at 2026-05-01T12:00:00Z
   recollect memory list --user ada --metadata '{\"team\": \"blue\"}'
@@ -34,6 +35,8 @@ pub enum MemoryCommand {
     List(ListMemoriesArgs),
     /// Search memories by meaning and by word.
     Search(SearchMemoriesArgs),
+    /// Show what is known of the user, on one page.
+    Profile(ProfileArgs),
     /// Show a memory, its sources and the memories that it superseded.
     Show(MemoryIdArgs),
     /// Store a memory.
@@ -120,6 +123,18 @@ pub struct SearchMemoriesArgs {
     pub superseded: bool,
     #[command(flatten)]
     pub times: TimesArgs,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
+/// `recollect memory profile`.
+#[derive(Debug, Clone, Args)]
+pub struct ProfileArgs {
+    #[command(flatten)]
+    pub owner: OwnerArgs,
+    /// The largest size of the page. [default: the policy's, or else 500]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..=10_000))]
+    pub max_tokens: Option<i32>,
     #[command(flatten)]
     pub client: ClientArgs,
 }

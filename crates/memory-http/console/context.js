@@ -16,7 +16,7 @@ const FORMATS = [
   ["PROVIDER_FORMAT_ANTHROPIC_MESSAGES", "Anthropic"], ["PROVIDER_FORMAT_GEMINI", "Gemini"], ["PROVIDER_FORMAT_TEXT", "text"],
 ];
 const KINDS = {
-  SYSTEM: "System prompt", INSTRUCTIONS: "Instructions", DISTILLED: "Summary or observations", MEMORIES: "Memories", RECALLED: "Recalled", RECENT: "Recent messages",
+  SYSTEM: "System prompt", INSTRUCTIONS: "Instructions", PROFILE: "Profile", DISTILLED: "Summary or observations", MEMORIES: "Memories", RECALLED: "Recalled", RECENT: "Recent messages",
   NODE: "Node", INPUT: "Input", PLAN: "Plan",
 };
 const kindOf = (block) => block.kind.slice("CONTEXT_BLOCK_KIND_".length);

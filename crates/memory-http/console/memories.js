@@ -78,6 +78,7 @@ async function list({ owner, query, old, chosen, params }, signal) {
     const scope = owner.user ? { user: { appId: owner.app, userId: owner.user } } : { app: { appId: owner.app } };
     return [
       heading,
+      owner.user && await profileOf(owner, signal),
       query && h("p", { class: "note" }, "Only the memories of one user can be searched; enter a user."),
       await paged(
         async (pageToken, first) => {
@@ -91,6 +92,21 @@ async function list({ owner, query, old, chosen, params }, signal) {
     if (!(error instanceof Failure) || error.code === "unauthenticated") throw error;
     return failureNote(error);
   }
+}
+
+/** What contexts may say of a user, behind a heading. */
+async function profileOf(owner, signal) {
+  const { entries = [], totalTokens = 0, omittedCount = 0 } = await call("MemoryService/GetProfile", { user: { appId: owner.app, userId: owner.user } }, { signal });
+  if (entries.length === 0) return null;
+  const left = Number(omittedCount);
+  return h("details", { class: "profile" },
+    h("summary", null, `Profile: ${count(entries.length)} facts in ${count(totalTokens)} tokens${left ? `, ${count(left)} left out` : ""}`),
+    h("ul", { class: "quotes" }, entries.map((entry) => h("li", null,
+      h("p", { class: "text" }, entry.text),
+      h("p", { class: "line" },
+        entry.pinned && chip("pinned", "accent"),
+        entry.topic && chip(entry.topic),
+        (entry.memoryIds ?? []).map((memoryId) => link("/memories", { ...owner, m: memoryId }, "memory")))))));
 }
 
 async function detailOf({ memory, superseded = [], failure }, page, signal, reload) {

@@ -75,14 +75,14 @@ pub fn quotations(blocks: &[ContextBlock], bytes: usize) -> String {
 /// The quotations of a context, without what the request says itself, as many as `bytes` have
 /// room for.
 fn quoted(blocks: &[ContextBlock], sent: &[MessageInput], bytes: usize) -> Recalled {
-    use ContextBlockKind::{Distilled, Memories, Plan, Recalled as Matches};
+    use ContextBlockKind::{Distilled, Memories, Plan, Profile, Recalled as Matches};
 
     let sent: HashSet<&str> = sent
         .iter()
         .flat_map(|message| texts(&message.parts))
         .collect();
     let mut recalled = Recalled::default();
-    for kind in [Distilled, Plan, Memories, Matches] {
+    for kind in [Profile, Distilled, Plan, Memories, Matches] {
         let of_kind = blocks.iter().filter(|block| block.kind() == kind);
         for text in of_kind
             .flat_map(|block| &block.messages)

@@ -31,11 +31,11 @@ pub use memory_database::{
 pub use memory_derived::{
     AddedMemories, AddedMemory, ChangedMemory, Commit, Committed, DeletedMemory, DistillClaim,
     DistillJob, DistillState, DistillStats, Distillate, DistillateStore, DistillateWorker,
-    Extracted, Extraction, Fact, Forget, Forgotten, Generations, ImportedMemories, ImportedMemory,
-    MemoryMatch, MemoryOwners, MemoryPlace, MemoryRecord, MemoryStore, MemoryWithHistory,
-    MessageRange, NamedModel, NewObservation, NewReflection, NewSummary, PutDone, RangeQuery, Raw,
-    Standing, SupersededMemory, Unextracted, WorkingMemory, WorkingMemoryStore, WorkingPut,
-    WorkingTarget,
+    Extracted, Extraction, Fact, Forget, Forgotten, Generations, HeldMemories, HeldMemory,
+    ImportedMemories, ImportedMemory, MemoryMatch, MemoryOwners, MemoryPlace, MemoryRecord,
+    MemoryStore, MemoryWithHistory, MessageRange, NamedModel, NewObservation, NewReflection,
+    NewSummary, PutDone, RangeQuery, Raw, Standing, SupersededMemory, Unextracted, WorkingMemory,
+    WorkingMemoryStore, WorkingPut, WorkingTarget,
 };
 pub use memory_ledger::{
     Branching, DistillKind, Entry, Ledger, LedgerCount, LedgerFault, LedgerRange, LedgerRow,

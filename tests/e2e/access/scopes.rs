@@ -35,6 +35,7 @@ const METHODS: [(KeyScope, &str, &[&str]); 4] = [
             "LedgerService/ListLedger",
             "LedgerService/VerifyThread",
             "MemoryService/GetMemory",
+            "MemoryService/GetProfile",
             "MemoryService/ListMemories",
             "MemoryService/SearchMemories",
             "MessageService/GetHistory",

@@ -9,10 +9,11 @@ use uuid::Uuid;
 use super::{ada, each};
 
 /// All tools: whether they only read, and whether they erase.
-const TOOLS: [(&str, bool, bool); 8] = [
+const TOOLS: [(&str, bool, bool); 9] = [
     ("remember", false, true),
     ("recall", true, false),
     ("context", true, false),
+    ("profile", true, false),
     ("append_messages", false, false),
     ("history", true, false),
     ("list_sessions", true, false),
@@ -72,6 +73,15 @@ async fn memories_work(mcp: &Mcp) {
     let mut texts = each(&page["memories"], "text");
     texts.extend(each(&more["memories"], "text"));
     assert_eq!(texts, [newer, dog]);
+
+    let profile = mcp.call("profile", json!({})).await;
+    assert_eq!(each(&profile.data["facts"], "text"), [newer]);
+    assert_eq!(profile.data["facts"][0]["memory_ids"], json!([id]));
+    assert_eq!(profile.data["omitted_memories"], 0);
+    assert!(profile.text.contains(newer), "{profile:?}");
+    let small = mcp.call("profile", json!({"max_tokens": 1})).await;
+    assert_eq!(small.data["omitted_memories"], 1);
+    assert!(small.text.contains("`list_memories`"), "{small:?}");
 
     let forget = json!({"memory_id": id});
     let gone = mcp.tool("forget_memory", forget.clone()).await;
@@ -254,6 +264,7 @@ async fn b14_a_wrong_call_says_what_to_do() {
             "unknown field `limit`",
         ),
         ("remember", json!({"text": ""}), "text"),
+        ("profile", json!({"max_tokens": 0}), "1 to 10000"),
         (
             "remember",
             json!({"text": "a", "replaces": Uuid::new_v4()}),

@@ -49,6 +49,18 @@ async fn memories_are_shown_and_managed_from_the_command_line() {
         let listed = run(&["list", "--json", "--metadata", metadata]).ok();
         assert_eq!(listed.json_lines().len(), count, "{metadata}");
     }
+    let profile = run(&["profile"]).ok().stdout;
+    for expected in [
+        "home",
+        "Lives in Oslo",
+        "[pinned] Likes tea",
+        "; 0 memories",
+    ] {
+        assert!(profile.contains(expected), "{profile}");
+    }
+    let profile = run(&["profile", "--max-tokens", "1", "--json"]).ok().json();
+    assert_eq!(profile["omittedCount"], "2");
+    assert_eq!(run(&["profile", "--max-tokens", "0"]).code, Some(2));
     let shown = cli(&["show", &id]).ok().stdout;
     assert!(shown.contains(r#"{"rank": 3, "team": "blue"}"#), "{shown}");
     let refused = run(&["list", "--metadata", "[1]"]);

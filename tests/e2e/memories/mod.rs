@@ -5,6 +5,7 @@ mod cli;
 mod contexts;
 mod forgetting;
 mod processes;
+mod profile;
 mod searching;
 mod times;
 mod wrong;

@@ -107,7 +107,7 @@ async fn r15_long_term_memory_can_be_switched_off() {
             tried += 1;
         }
     }
-    assert_eq!(tried, 10);
+    assert_eq!(tried, 11);
     let context = client.context(context_request(&thread_id, "oolong")).await;
     check_context(&context, 1_000_000);
     assert!(known_texts(&context).is_empty());

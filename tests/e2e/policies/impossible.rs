@@ -152,6 +152,7 @@ fn impossible() -> Vec<(&'static str, Whose, Vec<Value>)> {
             Whose::App,
             vec![json!([1, 0]), json!([9])],
         ),
+        ("profile_tokens", Whose::Request, number(0, 10_000)),
     ]
 }
 
@@ -315,7 +316,7 @@ async fn values_at_the_limits_are_taken_at_each_level() {
         "memories_top_k": 0, "rebuild_expired": false, "memory_max_age": "86400s",
         "memory_max_inactivity": "86400s", "memory_max_count": 1,
         "file_delivery": 1, "file_types": [1], "image_detail": 1, "flow_session_default": false,
-        "memory_space": "s",
+        "memory_space": "s", "profile_tokens": 0,
     });
     let template = "{{query}}".to_owned() + &"x".repeat(4_096 - 9);
     let most = json!({
@@ -331,7 +332,7 @@ async fn values_at_the_limits_are_taken_at_each_level() {
         "memory_max_inactivity": "3155760000s", "memory_max_count": 1_000_000,
         "file_delivery": 4, "file_types": [5, 1], "image_detail": 3,
         "flow_session_default": true,
-        "memory_space": "ä".repeat(128),
+        "memory_space": "ä".repeat(128), "profile_tokens": 10_000,
     });
     for policy in [least, most] {
         for (method, level) in METHODS {

@@ -95,6 +95,7 @@ fn defaults() -> MemoryPolicy {
         context_tokens: None,
         redaction: Redaction::Off.into(),
         redacted_kinds: vec![1, 2],
+        profile_tokens: Some(0),
     }
 }
 

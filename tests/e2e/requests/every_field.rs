@@ -196,7 +196,7 @@ fn around(first: &FieldDescriptor, rest: &[FieldDescriptor]) -> DynamicMessage {
         "Memory" => json!({"memory_id": id, "text": "t", "origin": 1}),
         "MemoryInput" => json!({"text": "t"}),
         "SearchMemoriesRequest" => json!({"target": {"user": {"app_id": "a"}}, "query": "q"}),
-        "ImportMemoriesRequest" => json!({"user": {"app_id": "a"}}),
+        "ImportMemoriesRequest" | "GetProfileRequest" => json!({"user": {"app_id": "a"}}),
         "DeleteMemoriesRequest" => {
             json!({"target": {"user": {"app_id": "a"}}, "max_count": 5})
         }

@@ -94,6 +94,7 @@ MemoryService/ImportMemories {"user": {"app_id": "a"}, "memories": []} memories
 MemoryService/GetMemory {} memory_id
 MemoryService/ListMemories {"target": {"user": {"app_id": "a"}}, "page_size": -1} page_size
 MemoryService/SearchMemories {"target": {"user": {"app_id": "a"}}} query
+MemoryService/GetProfile {"user": {"app_id": "a"}, "max_tokens": 10001} max_tokens
 MemoryService/UpdateMemory {"memory": {"memory_id": "$ID"}} update_mask
 MemoryService/SupersedeMemory {"memory_id": "$ID"} replacement
 MemoryService/DeleteMemory {"memory_id": "x"} memory_id

@@ -9,9 +9,11 @@ use crate::plain;
 
 /// A request of each method that counts for a model, without one.
 async fn requests(client: &Client) -> Vec<(&'static str, Value)> {
-    let thread_id = client.thread(&app()).await;
+    let app = app();
+    let thread_id = client.thread(&app).await;
     let words = "Donaudampfschifffahrtsgesellschaft および 天気予報 сегодня ".repeat(5);
     client.append_turn(&thread_id, &words, &words).await;
+    client.remember_one(&app, "bea", &words).await;
     let planner = node(&thread_id, "planner");
     client.add_node_turn(&planner, &words, &words).await;
     let of_node = json!({
@@ -22,6 +24,10 @@ async fn requests(client: &Client) -> Vec<(&'static str, Value)> {
         (
             "MessageService/GetHistory",
             json!({"thread": {"thread_id": thread_id}}),
+        ),
+        (
+            "MemoryService/GetProfile",
+            json!({"user": {"app_id": app, "user_id": "bea"}}),
         ),
         (
             "RecallService/Recall",

@@ -80,6 +80,7 @@ function settingsOf(context: ISupplyDataFunctions, itemIndex: number): Settings 
 		neighborsBefore: options.neighborsBefore ?? 2,
 		neighborsAfter: options.neighborsAfter ?? 1,
 		memoriesTopK: options.memoriesTopK ?? 5,
+		profileTokens: options.profileTokens ?? 0,
 		maxTokens: options.maxTokens ?? 0,
 		observerTokens: options.observerTokens ?? 30_000,
 		reflectorTokens: options.reflectorTokens ?? 40_000,

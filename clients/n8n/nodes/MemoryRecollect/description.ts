@@ -148,6 +148,14 @@ export const properties: INodeProperties[] = [
 				displayOptions: { show: { '/mode': ['observational'] } },
 			},
 			{
+				displayName: 'Profile Tokens',
+				name: 'profileTokens',
+				type: 'number',
+				typeOptions: { minValue: 0, maxValue: 10_000 },
+				default: 0,
+				description: 'The largest size of the profile of the user. 0: what the policy of the app says.',
+			},
+			{
 				displayName: 'Reflector Threshold',
 				name: 'reflectorTokens',
 				type: 'number',

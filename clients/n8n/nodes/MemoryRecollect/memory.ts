@@ -23,6 +23,8 @@ export interface Settings {
 	neighborsBefore: number;
 	neighborsAfter: number;
 	memoriesTopK: number;
+	/** The tokens of the user's profile. 0: those of the policy. */
+	profileTokens: number;
 	/** The token budget of the whole context. 0: that of the policy. */
 	maxTokens: number;
 	observerTokens: number;
@@ -126,7 +128,7 @@ export class RecollectChatMemory extends BaseChatMemory {
 }
 
 function contextOptions(settings: Settings): ContextOptions<'text'> {
-	const { mode, query, maxTokens, topK, neighborsBefore, neighborsAfter, memoriesTopK } = settings;
+	const { mode, query, maxTokens, topK, neighborsBefore, neighborsAfter, memoriesTopK, profileTokens } = settings;
 	const messages = Math.min(settings.contextWindowLength * 2, 500);
 	return {
 		format: 'text',
@@ -142,6 +144,7 @@ function contextOptions(settings: Settings): ContextOptions<'text'> {
 				neighborsBefore,
 				neighborsAfter,
 				memoriesTopK,
+				profileTokens: profileTokens > 0 ? profileTokens : undefined,
 				scope: settings.searchAll ? RecallScope.USER : RecallScope.THREAD,
 			},
 		},

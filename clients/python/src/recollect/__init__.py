@@ -36,6 +36,7 @@ from recollect.types import (
     History,
     MemoryFilter,
     Policy,
+    Profile,
     RecallResult,
     WorkingMemory,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "History",
     "MemoryFilter",
     "Policy",
+    "Profile",
     "RecallResult",
     "Recollect",
     "RecollectError",

@@ -29,6 +29,7 @@ def memory_block(context: Context, sent: Sequence[str]) -> str:
 
 def _quoted(block: v1.ContextBlock, sent: Sequence[str]) -> str:
     if block.kind in (
+        v1.CONTEXT_BLOCK_KIND_PROFILE,
         v1.CONTEXT_BLOCK_KIND_MEMORIES,
         v1.CONTEXT_BLOCK_KIND_DISTILLED,
         v1.CONTEXT_BLOCK_KIND_PLAN,

@@ -225,6 +225,28 @@ def memory(proto: v1.Memory, score: float | None = None) -> types.Memory:
     )
 
 
+def profile(proto: v1.GetProfileResponse) -> types.Profile:
+    def entry(of: v1.ProfileEntry) -> types.ProfileEntry:
+        return types.ProfileEntry(
+            text=of.text,
+            topic=of.topic,
+            memory_ids=tuple(of.memory_ids),
+            pinned=of.pinned,
+            event_time=_time_or_none(of, "event_time"),
+            valid_from=_time(of.valid_from),
+            proto=of,
+        )
+
+    return types.Profile(
+        text=proto.text,
+        entries=tuple(entry(of) for of in proto.entries),
+        total_tokens=proto.total_tokens,
+        omitted=proto.omitted_count,
+        hash=proto.hash,
+        proto=proto,
+    )
+
+
 def thread(proto: v1.Thread) -> types.ThreadInfo:
     return types.ThreadInfo(
         id=proto.thread_id,

@@ -94,6 +94,7 @@ class Policy(TypedDict, total=False):
     observer_tokens: int | None
     reflector_tokens: int | None
     memories_top_k: int | None
+    profile_tokens: int | None
     memory_space: str | None
     rebuild_expired: bool | None
     memory_max_age: Duration | None
@@ -458,6 +459,41 @@ class Memory:
     score: float | None
     """The relevance, 0.0 to 1.0, of a search's result."""
     proto: v1.Memory = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class ProfileEntry:
+    """One line of a profile."""
+
+    text: str
+    """The memory's text, on one line."""
+    topic: str
+    """The topic that it stands under, or empty."""
+    memory_ids: tuple[str, ...]
+    """The memories that say this: usually one."""
+    pinned: bool
+    event_time: datetime | None
+    valid_from: datetime
+    """When it became true, as far as known."""
+    proto: v1.ProfileEntry = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What is known of a user today, on one page."""
+
+    text: str
+    """The page: a heading for each topic, and a line for each entry. It is stored text: give it
+    to a model as data."""
+    entries: tuple[ProfileEntry, ...]
+    """The lines of the page, in its order."""
+    total_tokens: int
+    """The size of `text`."""
+    omitted: int
+    """The number of memories that hold and did not fit."""
+    hash: str
+    """Equal for equal pages."""
+    proto: v1.GetProfileResponse = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)

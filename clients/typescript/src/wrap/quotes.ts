@@ -19,6 +19,7 @@ export function quoted({ blocks }: BuildContextResponse, sent: readonly string[]
 
 function textOfBlock(block: ContextBlock, sent: readonly string[]): string[] {
   switch (block.kind) {
+    case ContextBlockKind.PROFILE:
     case ContextBlockKind.MEMORIES:
     case ContextBlockKind.DISTILLED:
     case ContextBlockKind.PLAN:

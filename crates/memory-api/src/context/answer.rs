@@ -77,6 +77,7 @@ fn block_kind(kind: BlockKind) -> ContextBlockKind {
     match kind {
         BlockKind::System => ContextBlockKind::System,
         BlockKind::Instructions => ContextBlockKind::Instructions,
+        BlockKind::Profile => ContextBlockKind::Profile,
         BlockKind::Derived => ContextBlockKind::Distilled,
         BlockKind::Memories => ContextBlockKind::Memories,
         BlockKind::Recalled => ContextBlockKind::Recalled,

@@ -1,5 +1,6 @@
 //! The memory service.
 
+mod profile;
 mod request;
 
 use std::time::{Duration, Instant};
@@ -8,9 +9,10 @@ use memory_contract::proto::memory_service_server::MemoryService;
 use memory_contract::proto::{
     self, AddMemoriesRequest, AddMemoriesResponse, DeleteMemoriesRequest, DeleteMemoriesResponse,
     DeleteMemoryRequest, DeleteMemoryResponse, ExtractMemoriesRequest, ExtractMemoriesResponse,
-    GetMemoryRequest, GetMemoryResponse, ImportMemoriesRequest, ImportMemoriesResponse,
-    ListMemoriesRequest, ListMemoriesResponse, SearchMemoriesRequest, SearchMemoriesResponse,
-    SupersedeMemoryRequest, SupersedeMemoryResponse, UpdateMemoryRequest, UpdateMemoryResponse,
+    GetMemoryRequest, GetMemoryResponse, GetProfileRequest, GetProfileResponse,
+    ImportMemoriesRequest, ImportMemoriesResponse, ListMemoriesRequest, ListMemoriesResponse,
+    SearchMemoriesRequest, SearchMemoriesResponse, SupersedeMemoryRequest, SupersedeMemoryResponse,
+    UpdateMemoryRequest, UpdateMemoryResponse,
 };
 use memory_contract::{
     Invalid, MemoryId, ThreadId, check,
@@ -82,6 +84,13 @@ impl MemoryService for Memories {
         request: Request<SearchMemoriesRequest>,
     ) -> Result<Response<SearchMemoriesResponse>, Status> {
         Ok(Response::new(self.search(request).await?))
+    }
+
+    async fn get_profile(
+        &self,
+        request: Request<GetProfileRequest>,
+    ) -> Result<Response<GetProfileResponse>, Status> {
+        Ok(Response::new(self.profile(request).await?))
     }
 
     async fn update_memory(

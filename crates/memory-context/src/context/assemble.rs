@@ -1,12 +1,12 @@
 //! Makes a context of what was read: fitted into the budget and into one answer. Pure.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use memory_agent_contract::node::NodeMessage;
 use memory_budget::{Amount, Budget, Cut, Size};
 use memory_contract::{
-    MessageId, ThreadId, limits,
+    MemoryId, MessageId, ThreadId, limits,
     message::{Message, Part, Role},
     policy::ResolvedPolicy,
     size::message_bytes,
@@ -23,6 +23,7 @@ use super::derived::DerivedShare;
 use super::hash;
 use super::memories::quote_memories;
 use super::planned::quote_plan;
+use super::profile::quote_profile;
 use super::prompt::Prompt;
 use super::quoted::Quoted;
 use super::recalled::quote_recalled;
@@ -52,6 +53,8 @@ pub(super) struct Assembly {
     /// What the prompt leaves, and how it is counted.
     pub(super) budget: Budget,
     pub(super) max_tokens: i32,
+    /// The tokens that are kept free for the profile.
+    pub(super) profile_room: i32,
     /// The most tokens of memories and matches.
     pub(super) most_found: i32,
     pub(super) formats: Vec<Format>,
@@ -65,6 +68,7 @@ impl Assembly {
             recent,
             found,
             memories,
+            facts,
             dialogue,
             plan,
             ..
@@ -76,7 +80,7 @@ impl Assembly {
         let derived = derived.as_ref().map_or(0, DerivedShare::bytes);
         // A plan counts as large instead of being measured.
         let plan = plan.as_ref().map_or(0, |_| limits::PAGE_BYTES);
-        others.sum::<usize>() + derived + bytes_of(recent) + plan
+        others.sum::<usize>() + facts.bytes() + derived + bytes_of(recent) + plan
     }
 
     /// Assembles the context and makes an answer of it. What is remembered is shortened
@@ -118,12 +122,16 @@ impl Assembly {
             omitted: not_recent,
         } = self.recent(left.bytes)?;
         left = left.minus(size_in(&instructions)).minus(size_in(&recent));
+        let profile = self.profile(left);
+        left = left.minus(size_in(&profile));
         let (node, not_of_node) = self.node(room);
         let plan = self.remembered.plan.as_ref();
         let plan = plan.and_then(|plan| quote_plan(plan, tokenizer, left));
         left = left.minus(size_in(&plan));
         left.tokens = left.tokens.min(self.most_found);
-        let memories = quote_memories(&self.remembered.memories, tokenizer, left);
+        let sources = profile.iter().flat_map(|profile| &profile.sources);
+        let shown: HashSet<MemoryId> = sources.filter_map(BlockSource::memory).collect();
+        let memories = quote_memories(&self.remembered.memories, &shown, tokenizer, left);
         left = left.minus(size_in(&memories.block));
         let recalled = {
             let Remembered {
@@ -138,8 +146,9 @@ impl Assembly {
             Some(_) => ([None, None], found),
             None => (found, [None, None]),
         };
-        let blocks = [self.prompt.system.clone(), instructions, derived.block]
+        let blocks = [self.prompt.system.clone(), instructions, profile]
             .into_iter()
+            .chain([derived.block])
             .chain(first)
             .chain([recent, node, plan])
             .chain(last)
@@ -179,6 +188,15 @@ impl Assembly {
         let said: Vec<Said<'_>> = messages.map(ContextMessage::said).collect();
         context.rendered = self.sending.render(&self.formats, &said, &labels);
         Ok(context)
+    }
+
+    /// The profile, in the room that is kept free for it.
+    fn profile(&self, left: Size) -> Option<Block> {
+        let room = Size {
+            tokens: self.profile_room.min(left.tokens),
+            ..left
+        };
+        quote_profile(&self.remembered.facts, self.budget.tokenizer, room)
     }
 
     /// Derived text leaves at least half of the room to messages.

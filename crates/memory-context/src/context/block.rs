@@ -18,6 +18,8 @@ pub enum BlockKind {
     System,
     /// The stored system messages that begin the conversation.
     Instructions,
+    /// The quoted profile of the user.
+    Profile,
     /// Quoted summaries, observations and reflections.
     Derived,
     /// Quoted long-term memories.
@@ -153,6 +155,14 @@ impl ContextMessage {
 }
 
 impl BlockSource {
+    /// The memory, if it is one.
+    pub(super) fn memory(&self) -> Option<MemoryId> {
+        match self.id {
+            SourceId::Memory(id) => Some(id),
+            SourceId::Message(_) | SourceId::Derived(_) => None,
+        }
+    }
+
     /// Something that is there for other reasons than a match.
     pub(super) fn new(id: SourceId, thread: ThreadId, reasons: Vec<Reason>) -> Self {
         Self {

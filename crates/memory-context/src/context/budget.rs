@@ -52,6 +52,7 @@ pub(super) fn default_budget(policy: &ResolvedPolicy, window: u32, prompt: i32) 
                 .saturating_add(thresholds / WAITING_PARTS)
                 .saturating_add(prompt)
                 .saturating_add(QUOTED_TOKENS)
+                .saturating_add(policy.profile_tokens)
                 .min(most)
         }
     };

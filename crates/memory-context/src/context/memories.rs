@@ -1,16 +1,19 @@
 //! Long-term memories, quoted in one message.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use memory_budget::{Size, Tokenizer};
 use memory_contract::{
+    MemoryId,
     json::{json_line, to_the_second},
-    memory::{Memory, MemoryFilter, MemoryOwner},
+    memory::{MemoryFilter, MemoryOwner},
     policy::ResolvedPolicy,
 };
 use memory_recall::{FoundMemories, FoundMemory, MemoryQuery, Reason, Recall};
 use memory_store::{Caller, MemoryOwners, Space};
 use serde::Serialize;
+use time::OffsetDateTime;
 
 use super::block::{BlockKind, BlockSource, SourceId};
 use super::quoted::{Quotation, Quoted};
@@ -56,9 +59,15 @@ pub(super) async fn matching_memories(
     Ok(recall.memories(caller, &query).await?)
 }
 
-/// Quotes as many memories as fit, the best match first. They are in the order in which
-/// they were stored, so that the same memories found by another query give the same bytes.
-pub(super) fn quote_memories(found: &[FoundMemory], tokenizer: Tokenizer, room: Size) -> Quoted {
+/// Quotes as many memories as fit, the best match first, without those that are `shown`
+/// already. They are in the order in which they were stored, so that the same memories found
+/// by another query give the same bytes.
+pub(super) fn quote_memories(
+    found: &[FoundMemory],
+    shown: &HashSet<MemoryId>,
+    tokenizer: Tokenizer,
+    room: Size,
+) -> Quoted {
     let mut by_age: Vec<usize> = (0..found.len()).collect();
     by_age.sort_by_key(|&rank| found[rank].memory.ordinal);
     let mut places = vec![0; found.len()];
@@ -66,11 +75,16 @@ pub(super) fn quote_memories(found: &[FoundMemory], tokenizer: Tokenizer, room: 
         places[*rank] = place;
     }
     let mut quotation = Quotation::new(BlockKind::Memories, Frame::MEMORIES, tokenizer, room);
-    for (rank, one) in found.iter().enumerate() {
-        quotation.add(places[rank], || line(&one.memory));
+    let new = |rank: &usize| !shown.contains(&found[*rank].memory.id);
+    let new: Vec<usize> = (0..found.len()).filter(new).collect();
+    for &rank in &new {
+        let memory = &found[rank].memory;
+        let quoted = || line(memory.valid_from, memory.event, &memory.text);
+        quotation.add(places[rank], quoted);
     }
     let tokens = |place: usize| Tokenizer::O200kBase.count(&found[by_age[place]].memory.text);
-    quotation.finish(places, tokens, |place| {
+    let candidates = new.iter().map(|&rank| places[rank]);
+    quotation.finish(candidates, tokens, |place| {
         let rank = by_age[place];
         source(rank, &found[rank])
     })
@@ -86,10 +100,15 @@ fn source(rank: usize, found: &FoundMemory) -> BlockSource {
     }
 }
 
-fn line(memory: &Memory) -> String {
+/// The quotation of a memory.
+pub(super) fn line(
+    valid_from: OffsetDateTime,
+    event: Option<OffsetDateTime>,
+    text: &str,
+) -> String {
     json_line(&MemoryEntry {
-        since: memory.valid_from.date().to_string(),
-        time: memory.event.map(to_the_second),
-        text: &memory.text,
+        since: valid_from.date().to_string(),
+        time: event.map(to_the_second),
+        text,
     })
 }

@@ -1,6 +1,6 @@
 //! Contexts: everything that a model is given for one request.
 //!
-//! A context is made of blocks, in this order: system prompt, instructions, derived text,
+//! A context is made of blocks, in this order: system prompt, instructions, profile, derived text,
 //! memories, recalled messages, recent messages, a node's dialogue, input. With derived text, an
 //! agent's plan, the memories and the recalled messages come right before the input. System
 //! prompt and input are always there; the others share the tokens that these leave.
@@ -15,6 +15,7 @@ mod gist;
 mod hash;
 mod memories;
 mod planned;
+mod profile;
 mod prompt;
 mod quoted;
 mod recalled;
@@ -43,6 +44,7 @@ pub use self::request::{ContextRequest, query_of};
 
 use self::assemble::Assembly;
 use self::memories::matching_memories;
+use self::profile::{known_facts, profile_room};
 use self::prompt::Prompt;
 use self::remembered::{Reader, Remembered, recall_beyond};
 use crate::counting::{counting, size_of};
@@ -109,32 +111,41 @@ pub async fn build_context<A: Send + 'static>(
     let max_tokens = whole_budget - prompt.tokens;
     let most_found = budget::most_found(&policy, given);
     let (owner, space) = (owner.as_ref(), space.as_ref());
-    let remembered = match (thread, scope) {
-        (Some(thread), Some(scope)) => {
-            let reader = Reader {
-                store,
-                recall,
-                caller,
-                thread,
-                scope,
-                owner,
-                space,
-                policy: &policy,
-                request: &request,
-                whole_budget,
-                max_tokens,
-                deadline,
-            };
-            reader.read().await?
+    let profile_room = profile_room(&policy, owner, whole_budget, max_tokens);
+    let remember = async {
+        match (thread, scope) {
+            (Some(thread), Some(scope)) => {
+                let reader = Reader {
+                    store,
+                    recall,
+                    caller,
+                    thread,
+                    scope,
+                    owner,
+                    space,
+                    policy: &policy,
+                    request: &request,
+                    whole_budget,
+                    max_tokens: max_tokens - profile_room,
+                    deadline,
+                };
+                reader.read().await
+            }
+            (_, scope) => {
+                let query = &request.query;
+                let (recalled, known) = tokio::try_join!(
+                    recall_beyond(recall, caller, scope, &policy, &request),
+                    matching_memories(recall, caller, owner, space, &policy, &request, query)
+                )?;
+                Ok(recalled.with(known))
+            }
         }
-        (_, scope) => {
-            let query = &request.query;
-            let (recalled, known) = tokio::try_join!(
-                recall_beyond(recall, caller, scope, &policy, &request),
-                matching_memories(recall, caller, owner, space, &policy, &request, query)
-            )?;
-            recalled.with(known)
-        }
+    };
+    let facts = known_facts(store, caller, owner, space, profile_room);
+    let (remembered, facts) = tokio::try_join!(remember, facts)?;
+    let remembered = Remembered {
+        facts,
+        ..remembered
     };
     let locations = references(&prompt, &remembered).map(|file| &file.location);
     let files = KnownFiles::of(store, caller, locations).await?;
@@ -162,6 +173,7 @@ pub async fn build_context<A: Send + 'static>(
             tokenizer: request.tokenizer,
         },
         max_tokens: whole_budget,
+        profile_room,
         most_found,
         formats: request.formats,
     };

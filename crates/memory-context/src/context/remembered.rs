@@ -25,6 +25,7 @@ use crate::derived::DerivedHistory;
 use crate::dialogue::{Dialogue, dialogue};
 use crate::error::ContextError;
 use crate::history;
+use crate::profile::Facts;
 
 /// What a conversation remembers, before it is made into blocks.
 #[derive(Debug, Default)]
@@ -39,6 +40,8 @@ pub(super) struct Remembered {
     pub(super) question: String,
     /// Long-term memories, the best match first.
     pub(super) memories: Vec<FoundMemory>,
+    /// What holds of the user, for the profile.
+    pub(super) facts: Facts,
     /// The dialogue of a node.
     pub(super) dialogue: Dialogue,
     /// The plan of an agent.
@@ -73,7 +76,7 @@ pub(super) struct Reader<'a> {
     pub(super) request: &'a ContextRequest,
     /// The tokens of the whole context.
     pub(super) whole_budget: i32,
-    /// The tokens that system prompt and input leave.
+    /// The tokens that system prompt, input and the profile leave.
     pub(super) max_tokens: i32,
     /// The end of reads of object storage.
     pub(super) deadline: Instant,

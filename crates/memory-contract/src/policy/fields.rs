@@ -115,6 +115,9 @@ macro_rules! policy_fields {
             /// The kinds of them that are looked for.
             redacted_kinds: Vec<SensitiveKind> = SensitiveKind::DEFAULT.to_vec();
                 read: redacted_kinds_from, of_app;
+            /// The most tokens of the profile in a context: 0 to 10,000; 0: none.
+            profile_tokens: u32 = 0;
+                read: number(0, limits::PROFILE_TOKENS_MAX), anywhere;
         }
     };
 }

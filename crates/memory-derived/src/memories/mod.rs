@@ -2,6 +2,7 @@
 
 mod extract;
 mod forget;
+mod hold;
 mod indexing;
 mod owners;
 mod read;
@@ -22,6 +23,7 @@ use uuid::Uuid;
 
 pub use extract::{Extracted, Extraction, Fact, Unextracted};
 pub use forget::{Forget, Forgotten};
+pub use hold::{HeldMemories, HeldMemory};
 pub use indexing::MemoryRecord;
 pub use owners::MemoryOwners;
 pub use read::{MemoryMatch, MemoryWithHistory};

@@ -5,6 +5,7 @@ mod context;
 mod forget;
 mod history;
 mod memories;
+mod profile;
 mod recall;
 mod remember;
 mod sessions;
@@ -33,11 +34,12 @@ pub(crate) struct RegisteredTool {
 }
 
 /// All tools, in the order in which they are listed.
-static TOOLS: LazyLock<[RegisteredTool; 8]> = LazyLock::new(|| {
+static TOOLS: LazyLock<[RegisteredTool; 9]> = LazyLock::new(|| {
     [
         entry::<remember::Remember>(),
         entry::<recall::Recall>(),
         entry::<context::Context>(),
+        entry::<profile::Profile>(),
         entry::<append::Append>(),
         entry::<history::History>(),
         entry::<sessions::ListSessions>(),

@@ -26,6 +26,7 @@ const READ: &[(&str, &str)] = &[
     ("LedgerService", "ListLedger"),
     ("LedgerService", "VerifyThread"),
     ("MemoryService", "GetMemory"),
+    ("MemoryService", "GetProfile"),
     ("MemoryService", "ListMemories"),
     ("MemoryService", "SearchMemories"),
     ("MessageService", "GetHistory"),

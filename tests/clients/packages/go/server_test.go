@@ -151,6 +151,12 @@ func TestMemoriesAreRememberedFoundListedAndForgotten(t *testing.T) {
 	check(t, err)
 	equal(t, found[0].GetMemory().GetText(), "Ada lives in Oslo.")
 	equal(t, len(all(t, memories.List(ctx, func(r *pb.ListMemoriesRequest) { r.PageSize = 1 }))), 3)
+	profile, err := memories.Profile(ctx)
+	check(t, err)
+	equal(t, profile.GetText(), "games:\n- Ada plays chess.\n\n- Ada lives in Oslo.\n- Ada likes tea.")
+	profile, err = memories.Profile(ctx, func(r *pb.GetProfileRequest) { r.MaxTokens = number(1) })
+	check(t, err)
+	equal(t, profile.GetOmittedCount(), int64(3))
 	for _, expected := range []bool{true, false} {
 		deleted, err := memories.Forget(ctx, added[0].GetMemory().GetMemoryId())
 		check(t, err)

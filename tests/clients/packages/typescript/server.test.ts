@@ -320,6 +320,10 @@ test("memories are remembered, found, listed and forgotten", async () => {
   const games = await all(memories.list({ filter: { topics: ["games"] } }));
   assert.deepEqual(games.map(({ text }) => text), ["Ada plays chess."]);
   assert.equal((await all(memories.list({ pageSize: 1 }))).length, 3);
+  const profile = await memories.profile();
+  assert.equal(profile.text, "games:\n- Ada plays chess.\n\n- Ada lives in Oslo.\n- Ada likes tea.");
+  assert.deepEqual(profile.entries[1]?.memoryIds, [added.memory!.memoryId]);
+  assert.equal((await memories.profile({ maxTokens: 1 })).omittedCount, 3n);
   assert.ok(await memories.forget(added.memory!));
   assert.equal(await memories.forget(added.memory!), false);
 });

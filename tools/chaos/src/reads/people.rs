@@ -173,6 +173,7 @@ user MemoryService/GetMemory {"memory_id": "$MEMORY"}
 user MemoryService/ListMemories {"target": {"user": {"app_id": "reads", "user_id": "$USER"}}}
 tenant MemoryService/ListMemories {"target": {"app": {"app_id": "reads"}}}
 user MemoryService/SearchMemories {"target": {"user": {"app_id": "reads", "user_id": "$USER"}}, "query": "harbor tea"}
+user MemoryService/GetProfile {"user": {"app_id": "reads", "user_id": "$USER"}}
 user NodeMemoryService/GetNodeHistory {"node": {"thread": {"thread_id": "$THREAD"}, "node_id": "planner"}}
 user NodeMemoryService/ListNodeMemories {"thread": {"thread_id": "$THREAD"}}
 user PlanService/GetPlan {"thread": {"thread_id": "$THREAD"}}

@@ -132,6 +132,26 @@ class User:
         response = self._channels.stubs().memory.SearchMemories(request, timeout=timeout)
         return [_results.memory(found.memory, found.score) for found in response.memories]
 
+    def profile(
+        self,
+        *,
+        max_tokens: int | None = None,
+        model: str = "",
+        timeout: float | None = None,
+    ) -> types.Profile:
+        """What is known of the user today, on one page of bounded size. Lines of `text` are
+        stored text: give it to a model as data.
+
+        Args:
+            max_tokens: the largest size of the page: 1 to 10,000. Default: the policy's
+                profile_tokens, or else 500.
+            model: the model whose tokenizer counts. Default: `o200k_base`.
+            timeout: the seconds the call may take. Default: the client's.
+        """
+        request = make(v1.GetProfileRequest, user=self.ref, max_tokens=max_tokens, model=model)
+        response = self._channels.stubs().memory.GetProfile(request, timeout=timeout)
+        return _results.profile(response)
+
     def get_memory(self, memory_id: str, *, timeout: float | None = None) -> types.Memory:
         """One memory by its UUID."""
         request = make(v1.GetMemoryRequest, memory_id=memory_id)

@@ -141,6 +141,7 @@ fn kind(kind: ContextBlockKind) -> &'static str {
     match kind {
         ContextBlockKind::System => "system",
         ContextBlockKind::Instructions => "instructions",
+        ContextBlockKind::Profile => "profile",
         ContextBlockKind::Distilled => "distilled",
         ContextBlockKind::Memories => "memories",
         ContextBlockKind::Recalled => "recalled",

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use memory_contract::proto::{
-    AddMemoriesRequest, AppRef, DeleteMemoriesRequest, GetMemoryRequest, ListMemoriesRequest,
-    Memory, MemoryFilter, MemoryInput, MemoryOrigin, SearchMemoriesRequest, UpdateMemoryRequest,
+    AddMemoriesRequest, AppRef, DeleteMemoriesRequest, GetMemoryRequest, GetProfileRequest,
+    ListMemoriesRequest, Memory, MemoryFilter, MemoryInput, MemoryOrigin, SearchMemoriesRequest,
+    UpdateMemoryRequest,
 };
 use prost_types::FieldMask;
 
 use super::listing::Listing;
 use crate::cli::args::{
     AddMemoryArgs, DeleteMemoriesArgs, ListMemoriesArgs, MemoryArgs, MemoryCommand, MemoryIdArgs,
-    PinMemoryArgs, SearchMemoriesArgs,
+    PinMemoryArgs, ProfileArgs, SearchMemoriesArgs,
 };
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
@@ -25,6 +26,7 @@ pub async fn run(args: MemoryArgs) -> Result<(), Failure> {
     match args.command {
         MemoryCommand::List(args) => list(args).await,
         MemoryCommand::Search(args) => search(args).await,
+        MemoryCommand::Profile(args) => profile(args).await,
         MemoryCommand::Show(args) => show(args).await,
         MemoryCommand::Add(args) => add(args).await,
         MemoryCommand::Pin(args) => pin(args).await,
@@ -103,6 +105,50 @@ async fn search(args: SearchMemoriesArgs) -> Result<(), Failure> {
     for degradation in found.degradations {
         println!("Note: {}", degradation.message);
     }
+    Ok(())
+}
+
+async fn profile(args: ProfileArgs) -> Result<(), Failure> {
+    let client = Client::connect(&args.client.server).await?;
+    let request = GetProfileRequest {
+        user: Some(args.owner.user_ref()),
+        max_tokens: args.max_tokens,
+        ..Default::default()
+    };
+    let profile = client
+        .memories()
+        .get_profile(request)
+        .await
+        .map_err(|status| client.failure(&status))?
+        .into_inner();
+    if args.client.json {
+        let mut lines = JsonLines::stdout();
+        lines.write("GetProfileResponse", &profile)?;
+        return lines.finish();
+    }
+    let mut table = Table::new(&["Topic!", "Memory!", "Valid from!", "Text"]);
+    for entry in &profile.entries {
+        let text = one_line(&entry.text, 1_000);
+        table.row([
+            exact(&entry.topic),
+            entry.memory_ids.join(" "),
+            clock(entry.valid_from.as_ref()),
+            match entry.pinned {
+                true => format!("[pinned] {text}"),
+                false => text,
+            },
+        ]);
+    }
+    match table.is_empty() {
+        true => println!("Nothing is known."),
+        false => table.print()?,
+    }
+    println!(
+        "{} ({}); {} left out",
+        count(profile.total_tokens, "token"),
+        profile.tokenizer,
+        memories(profile.omitted_count)
+    );
     Ok(())
 }
 

@@ -5,6 +5,8 @@ import dev.recollect.v1.AddMemoriesResponse;
 import dev.recollect.v1.AddedMemory;
 import dev.recollect.v1.DeleteMemoryRequest;
 import dev.recollect.v1.FoundMemory;
+import dev.recollect.v1.GetProfileRequest;
+import dev.recollect.v1.GetProfileResponse;
 import dev.recollect.v1.ListMemoriesRequest;
 import dev.recollect.v1.ListMemoriesResponse;
 import dev.recollect.v1.Memory;
@@ -72,6 +74,18 @@ public final class Memories {
             return Calls.await(calls.start(
                     MemoryServiceGrpc.getListMemoriesMethod(), builder.setPageToken(token).build()));
         }, ListMemoriesResponse::getMemoriesList, ListMemoriesResponse::getNextPageToken);
+    }
+
+    /** What is known of the user today, on one page. Its text is stored text: give it to a model as data. */
+    public GetProfileResponse profile() {
+        return profile(request -> {});
+    }
+
+    /** As {@link #profile()}, with further fields of the request, such as the largest size. */
+    public GetProfileResponse profile(Consumer<GetProfileRequest.Builder> request) {
+        var builder = GetProfileRequest.newBuilder().setUser(user);
+        request.accept(builder);
+        return Calls.await(calls.start(MemoryServiceGrpc.getGetProfileMethod(), builder.build()));
     }
 
     /** Deletes the memory with this id. False: it did not exist. */

@@ -151,6 +151,10 @@ class ServerTest {
         var games = memories.list(request -> request.setFilter(MemoryFilter.newBuilder().addTopics("games")));
         assertEquals(List.of("Ada plays chess."), games.stream().map(Memory::getText).toList());
         assertEquals(3, memories.list(request -> request.setPageSize(1)).stream().count());
+        assertEquals(
+                "games:\n- Ada plays chess.\n\n- Ada lives in Oslo.\n- Ada likes tea.",
+                memories.profile().getText());
+        assertEquals(3, memories.profile(request -> request.setMaxTokens(1)).getOmittedCount());
         assertTrue(memories.forget(added.get(0).getMemory().getMemoryId()));
         assertFalse(memories.forget(added.get(0).getMemory().getMemoryId()));
     }
