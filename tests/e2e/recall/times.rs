@@ -105,7 +105,7 @@ async fn f01_what_was_said_at_the_time_that_a_question_names_comes_first() {
         ("¿Qué comí ayer?", "ayer", yesterday, 1),
         ("Qu'est-ce que j'ai mangé hier ?", "hier", yesterday, 1),
         ("我昨天午饭吃了什么？", "昨天", yesterday, 1),
-        ("昨日の昼ごはんは何を食べましたか？", "昨日", yesterday, 1),
+        ("昨日何を食べましたか？", "昨日", yesterday, 1),
         (
             "What did I eat four days ago?",
             "four days ago",
