@@ -299,7 +299,7 @@ async fn wrong_updates_are_refused_with_their_fields() {
 async fn the_policies_of_the_documentation_do_not_overwrite_each_other() {
     let client = plain().await;
     let app = app();
-    for page in ["hybrid", "long-term"] {
+    for (page, policies) in [("hybrid", 1), ("long-term", 2)] {
         let page = project_dir().join(format!("docs/memory/{page}.md"));
         let text = fs::read_to_string(page).unwrap();
         let commands = text.split("grpcurl -plaintext -d '").skip(1);
@@ -316,11 +316,12 @@ async fn the_policies_of_the_documentation_do_not_overwrite_each_other() {
             Dynamic::call(&client, method, request).await.unwrap();
             updates += 1;
         }
-        assert_eq!(updates, 1);
+        assert_eq!(updates, policies);
     }
     let expected = MemoryPolicy {
         scope: RecallScope::Thread.into(),
         extraction: ExtractionStrategy::Discrete.into(),
+        profile_tokens: Some(500),
         ..Default::default()
     };
     assert_eq!(get(&client, &app).await.policy, Some(expected));
