@@ -116,7 +116,7 @@ fn print(recalled: &RecallResponse) -> Result<(), Failure> {
     }
     for named in &recalled.named_times {
         println!(
-            "\"{}\" was read as {} to {}.",
+            "\"{}\" was read as {} to {}, in UTC.",
             one_line(&named.text, 60),
             second(named.start_time.as_ref()),
             second(named.end_time.as_ref())
