@@ -15,12 +15,12 @@ use memory_contract::proto::{
     UpdateMemoryRequest, UpdateMemoryResponse,
 };
 use memory_contract::{
-    Invalid, MemoryId, ThreadId, check,
+    AppId, Invalid, MemoryId, ThreadId, check,
     convert::{duration_in, memories_from, memory_change_from, memory_from, precondition_from},
     limits,
     memory::{MemoryOrigin, MemoryOwner},
     page::PageToken,
-    policy::{ExtractionStrategy, PolicyLevel},
+    policy::{ExtractionStrategy, PolicyLevel, ResolvedPolicy},
     size::{fit_metadata, memory_bytes},
 };
 use memory_grpc::request::{
@@ -219,6 +219,29 @@ impl Memories {
         })
     }
 
+    /// The policy of an app, over the server's and the defaults.
+    async fn app_policy(&self, caller: &Caller, app: &AppId) -> Result<ResolvedPolicy, ApiError> {
+        let of_app = self.store.policies(caller).app_policy(app).await?.policy;
+        Ok(self.store.resolve_policy(&[(PolicyLevel::App, &of_app)]))
+    }
+
+    /// Whose memories a search for an owner reaches: a user's also in the apps of the memory space.
+    async fn reached(
+        &self,
+        caller: &Caller,
+        owner: &MemoryOwner,
+        policy: &ResolvedPolicy,
+    ) -> Result<MemoryOwners, ApiError> {
+        let space = match owner.user.is_empty() {
+            true => None,
+            false => {
+                let policies = self.store.policies(caller);
+                policies.searched_space(&owner.app, policy).await?
+            }
+        };
+        Ok(MemoryOwners::User(owner.clone()).within(space))
+    }
+
     async fn search(
         &self,
         request: Request<SearchMemoriesRequest>,
@@ -230,14 +253,11 @@ impl Memories {
         let (mut query, thread) = query_from(&call, request)?;
         query.max_wait = shortened_wait(deadline, query.max_wait);
         query.filter.thread = self.thread(&caller, thread).await?;
-        if let MemoryOwners::User(MemoryOwner { app, user }) = &query.owners
-            && !user.is_empty()
+        if let MemoryOwners::User(owner) = &query.owners
+            && !owner.user.is_empty()
         {
-            let policies = self.store.policies(&caller);
-            let of_app = policies.app_policy(app).await?.policy;
-            let policy = self.store.resolve_policy(&[(PolicyLevel::App, &of_app)]);
-            let space = policies.searched_space(app, &policy).await?;
-            query.owners = query.owners.within(space);
+            let policy = self.app_policy(&caller, &owner.app).await?;
+            query.owners = self.reached(&caller, owner, &policy).await?;
         }
         let found = self.recall.memories(&caller, &query).await?;
         let mut room = limits::ANSWER_BYTES;

@@ -3,12 +3,9 @@
 use memory_budget::Tokenizer;
 use memory_context::{Profile, ProfileEntry, read_profile};
 use memory_contract::proto::{self, GetProfileRequest, GetProfileResponse};
-use memory_contract::{
-    InvalidFields, check, convert::timestamp, limits, memory::MemoryOwner, policy::PolicyLevel,
-};
+use memory_contract::{InvalidFields, check, convert::timestamp, limits, memory::MemoryOwner};
 use memory_grpc::request::{Fields, tokenizer_from};
 use memory_grpc::{ApiError, caller_of};
-use memory_store::MemoryOwners;
 use tonic::Request;
 
 use super::Memories;
@@ -34,19 +31,13 @@ impl Memories {
             max_tokens,
             tokenizer,
         } = asked_in(request.into_inner())?;
-        let policies = self.store.policies(&caller);
-        let of_app = policies.app_policy(&owner.app).await?.policy;
-        let policy = self.store.resolve_policy(&[(PolicyLevel::App, &of_app)]);
-        let space = match owner.user.is_empty() {
-            true => None,
-            false => policies.searched_space(&owner.app, &policy).await?,
-        };
+        let policy = self.app_policy(&caller, &owner.app).await?;
         let by_policy = match policy.profile_tokens {
             0 => limits::PROFILE_TOKENS,
             tokens => i32::try_from(tokens).unwrap_or(i32::MAX),
         };
         let max_tokens = max_tokens.unwrap_or(by_policy);
-        let owners = MemoryOwners::User(owner).within(space);
+        let owners = self.reached(&caller, &owner, &policy).await?;
         let profile = read_profile(&self.store, &caller, &owners, max_tokens, tokenizer).await?;
         Ok(answer(profile))
     }

@@ -1,6 +1,6 @@
 //! What was said at a time, for a query without a text.
 
-use memory_contract::{AppId, MessageId, UserId, limits};
+use memory_contract::{AppId, MessageId, UserId, limits, message::Message};
 use memory_store::{Caller, MessageQuery, Order, OwnerMessageQuery, Scope};
 use time::OffsetDateTime;
 
@@ -20,7 +20,7 @@ impl Searcher {
         caller: &Caller,
         query: &RecallQuery,
     ) -> Result<Ranking, RecallError> {
-        let mut said = match &query.scope {
+        let mut found: Vec<Said> = match &query.scope {
             Scope::Thread(thread) => {
                 let page = MessageQuery {
                     thread: *thread,
@@ -31,26 +31,22 @@ impl Searcher {
                     max_bytes: MAX_BYTES,
                 };
                 let page = self.store.messages(caller).list_messages(&page).await?;
-                let said = page
-                    .items
-                    .iter()
-                    .map(|message| (message.created, message.id));
-                said.collect()
+                page.items.iter().map(said).collect()
             }
             Scope::User { app, user } => self.said_to(caller, query, app, Some(user)).await?,
             Scope::App(app) => self.said_to(caller, query, app, None).await?,
             Scope::Space { user, space } => {
-                let mut said = Vec::new();
+                let mut found = Vec::new();
                 for app in &space.apps {
-                    said.extend(self.said_to(caller, query, app, Some(user)).await?);
+                    found.extend(self.said_to(caller, query, app, Some(user)).await?);
                 }
-                said
+                found
             }
         };
-        said.sort_unstable_by(|left, right| right.cmp(left));
-        said.truncate(query.top_k);
-        let count = said.len() as f32;
-        let ranked = said.iter().enumerate().map(|(place, (_, id))| Ranked {
+        found.sort_unstable_by(|left, right| right.cmp(left));
+        found.truncate(query.top_k);
+        let count = found.len() as f32;
+        let ranked = found.iter().enumerate().map(|(place, (_, id))| Ranked {
             id: *id,
             weight: 1.0 - place as f32 / count,
             relevance: Some(0.0),
@@ -72,7 +68,7 @@ impl Searcher {
         app: &AppId,
         user: Option<&UserId>,
     ) -> Result<Vec<Said>, RecallError> {
-        let mut said = Vec::new();
+        let mut found = Vec::new();
         let mut after = None;
         loop {
             let page = OwnerMessageQuery {
@@ -85,14 +81,10 @@ impl Searcher {
                 max_bytes: MAX_BYTES,
             };
             let page = self.store.messages(caller).list_messages_of(&page).await?;
-            said.extend(
-                page.items
-                    .iter()
-                    .map(|message| (message.created, message.id)),
-            );
+            found.extend(page.items.iter().map(said));
             after = page.next;
-            if after.is_none() || said.len() >= query.top_k {
-                return Ok(said);
+            if after.is_none() || found.len() >= query.top_k {
+                return Ok(found);
             }
         }
     }
@@ -100,6 +92,10 @@ impl Searcher {
 
 /// The bytes of a page, of which only ids and times are used.
 const MAX_BYTES: u32 = limits::ANSWER_BYTES as u32;
+
+fn said(message: &Message) -> Said {
+    (message.created, message.id)
+}
 
 fn limit(query: &RecallQuery) -> u32 {
     u32::try_from(query.top_k).unwrap_or(u32::MAX)
