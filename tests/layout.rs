@@ -54,6 +54,7 @@ const LEVELS: [&[&str]; 21] = [
         "memory-distill",
         "memory-embedded",
         "memory-flags",
+        "memory-webhooks",
     ],
     &["memory-index"],
     &["memory-recall"],

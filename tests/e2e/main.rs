@@ -37,6 +37,7 @@ mod proxy;
 mod recall;
 mod requests;
 mod servers;
+mod subscriptions;
 mod table;
 mod threads;
 mod transfer;

@@ -155,6 +155,15 @@ calls! {
         list_secrets(ListSecretsRequest) -> ListSecretsResponse,
         delete_secret(DeleteSecretRequest) -> DeleteSecretResponse,
     }
+    subscriptions {
+        create_subscription(CreateSubscriptionRequest) -> CreateSubscriptionResponse,
+        get_subscription(GetSubscriptionRequest) -> GetSubscriptionResponse,
+        list_subscriptions(ListSubscriptionsRequest) -> ListSubscriptionsResponse,
+        update_subscription(UpdateSubscriptionRequest) -> UpdateSubscriptionResponse,
+        rotate_subscription_secret(RotateSubscriptionSecretRequest) -> RotateSubscriptionSecretResponse,
+        delete_subscription(DeleteSubscriptionRequest) -> DeleteSubscriptionResponse,
+        acknowledge_events(AcknowledgeEventsRequest) -> AcknowledgeEventsResponse,
+    }
     threads {
         create_thread(CreateThreadRequest) -> CreateThreadResponse,
         resolve_thread(ResolveThreadRequest) -> ResolveThreadResponse,

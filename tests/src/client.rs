@@ -9,8 +9,9 @@ use memory_contract::proto::{
     node_memory_service_client::NodeMemoryServiceClient,
     observation_service_client::ObservationServiceClient, plan_service_client::PlanServiceClient,
     policy_service_client::PolicyServiceClient, recall_service_client::RecallServiceClient,
-    secret_service_client::SecretServiceClient, thread_service_client::ThreadServiceClient,
-    transfer_service_client::TransferServiceClient,
+    secret_service_client::SecretServiceClient,
+    subscription_service_client::SubscriptionServiceClient,
+    thread_service_client::ThreadServiceClient, transfer_service_client::TransferServiceClient,
     working_memory_service_client::WorkingMemoryServiceClient,
 };
 use sha2::{Digest as _, Sha256};
@@ -218,5 +219,9 @@ impl Client {
 
     pub fn secrets(&self) -> SecretServiceClient<Authorized> {
         SecretServiceClient::new(self.authorized())
+    }
+
+    pub fn subscriptions(&self) -> SubscriptionServiceClient<Authorized> {
+        SubscriptionServiceClient::new(self.authorized())
     }
 }

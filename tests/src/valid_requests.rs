@@ -100,4 +100,12 @@ SecretService/SetSecret {"name": "$NEW", "value": "v"}
 SecretService/GetSecret {"name": "$NEW"}
 SecretService/ListSecrets {"page_size": 5}
 SecretService/DeleteSecret {"name": "$NEW"}
+SubscriptionService/CreateSubscription {"name": "$NEW", "app_id": "fuzz", "user_id": "ada", "actions": [7, 9], "url": "https://example.com/hooks"}
+SubscriptionService/GetSubscription {"name": "$NEW"}
+SubscriptionService/ListSubscriptions {}
+SubscriptionService/UpdateSubscription {"subscription": {"name": "$NEW", "enabled": true}, "update_mask": "enabled"}
+SubscriptionService/RotateSubscriptionSecret {"name": "$NEW"}
+SubscriptionService/DeleteSubscription {"name": "$NEW"}
+SubscriptionService/StreamEvents {"name": "$NEW"}
+SubscriptionService/AcknowledgeEvents {"name": "$NEW", "batch_id": "$UUID"}
 "#;

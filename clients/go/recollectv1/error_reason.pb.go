@@ -182,6 +182,15 @@ const (
 	// checkpoint is not stored, because it was deleted. Nothing was stored. Begin a new run
 	// without a parent.
 	ErrorReason_ERROR_REASON_CHECKPOINT_PARENT_NOT_FOUND ErrorReason = 43
+	// ERROR_REASON_SUBSCRIPTION_NOT_FOUND (NOT_FOUND): the tenant has no such subscription,
+	// or the caller's key is bound to other apps or users.
+	ErrorReason_ERROR_REASON_SUBSCRIPTION_NOT_FOUND ErrorReason = 44
+	// ERROR_REASON_SUBSCRIPTION_ALREADY_EXISTS (ALREADY_EXISTS): the tenant has a
+	// subscription of this name. Choose another name, or delete that one.
+	ErrorReason_ERROR_REASON_SUBSCRIPTION_ALREADY_EXISTS ErrorReason = 45
+	// ERROR_REASON_SUBSCRIPTIONS_FULL (FAILED_PRECONDITION): the tenant has 32
+	// subscriptions, the maximum. Delete one.
+	ErrorReason_ERROR_REASON_SUBSCRIPTIONS_FULL ErrorReason = 46
 )
 
 // Enum value maps for ErrorReason.
@@ -231,6 +240,9 @@ var (
 		41: "ERROR_REASON_OUT_OF_BOUNDS",
 		42: "ERROR_REASON_TEXT_REFUSED",
 		43: "ERROR_REASON_CHECKPOINT_PARENT_NOT_FOUND",
+		44: "ERROR_REASON_SUBSCRIPTION_NOT_FOUND",
+		45: "ERROR_REASON_SUBSCRIPTION_ALREADY_EXISTS",
+		46: "ERROR_REASON_SUBSCRIPTIONS_FULL",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":                 0,
@@ -277,6 +289,9 @@ var (
 		"ERROR_REASON_OUT_OF_BOUNDS":               41,
 		"ERROR_REASON_TEXT_REFUSED":                42,
 		"ERROR_REASON_CHECKPOINT_PARENT_NOT_FOUND": 43,
+		"ERROR_REASON_SUBSCRIPTION_NOT_FOUND":      44,
+		"ERROR_REASON_SUBSCRIPTION_ALREADY_EXISTS": 45,
+		"ERROR_REASON_SUBSCRIPTIONS_FULL":          46,
 	}
 )
 
@@ -311,7 +326,7 @@ var File_recollect_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\xaa\f\n" +
+	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\xa6\r\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12!\n" +
@@ -357,7 +372,10 @@ const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"\x1bERROR_REASON_RECORD_DIFFERS\x10(\x12\x1e\n" +
 	"\x1aERROR_REASON_OUT_OF_BOUNDS\x10)\x12\x1d\n" +
 	"\x19ERROR_REASON_TEXT_REFUSED\x10*\x12,\n" +
-	"(ERROR_REASON_CHECKPOINT_PARENT_NOT_FOUND\x10+B\x9b\x01\n" +
+	"(ERROR_REASON_CHECKPOINT_PARENT_NOT_FOUND\x10+\x12'\n" +
+	"#ERROR_REASON_SUBSCRIPTION_NOT_FOUND\x10,\x12,\n" +
+	"(ERROR_REASON_SUBSCRIPTION_ALREADY_EXISTS\x10-\x12#\n" +
+	"\x1fERROR_REASON_SUBSCRIPTIONS_FULL\x10.B\x9b\x01\n" +
 	"\x10dev.recollect.v1B\x10ErrorReasonProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
 var (

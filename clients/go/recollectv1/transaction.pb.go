@@ -83,8 +83,8 @@ const (
 	TransactionAction_TRANSACTION_ACTION_SUPERSEDE_MEMORY TransactionAction = 18
 	// TRANSACTION_ACTION_DELETE_MEMORY: a memory was deleted. subject is the memory.
 	TransactionAction_TRANSACTION_ACTION_DELETE_MEMORY TransactionAction = 19
-	// TRANSACTION_ACTION_DELETE_MEMORIES: memories were deleted by age, disuse or count
-	// (subject is the app), or with the messages that supported them (subject is
+	// TRANSACTION_ACTION_DELETE_MEMORIES: memories of a user were deleted by age, disuse or
+	// count (subject is the app), or with the messages that supported them (subject is
 	// empty).
 	TransactionAction_TRANSACTION_ACTION_DELETE_MEMORIES TransactionAction = 20
 	// TRANSACTION_ACTION_PUT_PLAN: a plan was replaced.
@@ -157,8 +157,8 @@ const (
 	// TRANSACTION_ACTION_DELETE_DOCUMENTS: documents were deleted, also with their user,
 	// app or tenant. subject is the app, item_count their number.
 	TransactionAction_TRANSACTION_ACTION_DELETE_DOCUMENTS TransactionAction = 47
-	// TRANSACTION_ACTION_EXPIRE_DOCUMENTS: documents were deleted because they had expired.
-	// item_count is their number.
+	// TRANSACTION_ACTION_EXPIRE_DOCUMENTS: documents of a user or an app were deleted
+	// because they had expired. item_count is their number.
 	TransactionAction_TRANSACTION_ACTION_EXPIRE_DOCUMENTS TransactionAction = 48
 	// TRANSACTION_ACTION_PUT_CHECKPOINT: a checkpoint was stored. subject is its
 	// checkpoint_id, item_count the number of new values.
@@ -178,6 +178,20 @@ const (
 	// TRANSACTION_ACTION_IMPORT_RECORDS: only refused calls of ImportRecords; what it
 	// stores has the actions of the calls that store the same.
 	TransactionAction_TRANSACTION_ACTION_IMPORT_RECORDS TransactionAction = 54
+	// TRANSACTION_ACTION_CREATE_SUBSCRIPTION: a subscription was created. subject is its
+	// name.
+	TransactionAction_TRANSACTION_ACTION_CREATE_SUBSCRIPTION TransactionAction = 55
+	// TRANSACTION_ACTION_UPDATE_SUBSCRIPTION: a subscription was changed. subject is its
+	// name.
+	TransactionAction_TRANSACTION_ACTION_UPDATE_SUBSCRIPTION TransactionAction = 56
+	// TRANSACTION_ACTION_ROTATE_SUBSCRIPTION_SECRET: a subscription got a new secret.
+	// subject is its name.
+	TransactionAction_TRANSACTION_ACTION_ROTATE_SUBSCRIPTION_SECRET TransactionAction = 57
+	// TRANSACTION_ACTION_DELETE_SUBSCRIPTION: a subscription was deleted. subject is its
+	// name.
+	TransactionAction_TRANSACTION_ACTION_DELETE_SUBSCRIPTION TransactionAction = 58
+	// TRANSACTION_ACTION_ACKNOWLEDGE_EVENTS: only refused calls of AcknowledgeEvents.
+	TransactionAction_TRANSACTION_ACTION_ACKNOWLEDGE_EVENTS TransactionAction = 59
 )
 
 // Enum value maps for TransactionAction.
@@ -238,6 +252,11 @@ var (
 		52: "TRANSACTION_ACTION_DELETE_CHECKPOINTS",
 		53: "TRANSACTION_ACTION_UPDATE_MESSAGE",
 		54: "TRANSACTION_ACTION_IMPORT_RECORDS",
+		55: "TRANSACTION_ACTION_CREATE_SUBSCRIPTION",
+		56: "TRANSACTION_ACTION_UPDATE_SUBSCRIPTION",
+		57: "TRANSACTION_ACTION_ROTATE_SUBSCRIPTION_SECRET",
+		58: "TRANSACTION_ACTION_DELETE_SUBSCRIPTION",
+		59: "TRANSACTION_ACTION_ACKNOWLEDGE_EVENTS",
 	}
 	TransactionAction_value = map[string]int32{
 		"TRANSACTION_ACTION_UNSPECIFIED":                0,
@@ -295,6 +314,11 @@ var (
 		"TRANSACTION_ACTION_DELETE_CHECKPOINTS":         52,
 		"TRANSACTION_ACTION_UPDATE_MESSAGE":             53,
 		"TRANSACTION_ACTION_IMPORT_RECORDS":             54,
+		"TRANSACTION_ACTION_CREATE_SUBSCRIPTION":        55,
+		"TRANSACTION_ACTION_UPDATE_SUBSCRIPTION":        56,
+		"TRANSACTION_ACTION_ROTATE_SUBSCRIPTION_SECRET": 57,
+		"TRANSACTION_ACTION_DELETE_SUBSCRIPTION":        58,
+		"TRANSACTION_ACTION_ACKNOWLEDGE_EVENTS":         59,
 	}
 )
 
@@ -527,7 +551,7 @@ const file_recollect_v1_transaction_proto_rawDesc = "" +
 	"\ferror_reason\x18\a \x01(\x0e2\x19.recollect.v1.ErrorReasonR\verrorReason\x12\x1b\n" +
 	"\tgrpc_code\x18\b \x01(\x05R\bgrpcCode\x12;\n" +
 	"\vcreate_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime*\xfc\x10\n" +
+	"createTime*\xde\x12\n" +
 	"\x11TransactionAction\x12\"\n" +
 	"\x1eTRANSACTION_ACTION_UNSPECIFIED\x10\x00\x12$\n" +
 	" TRANSACTION_ACTION_CREATE_THREAD\x10\x01\x12%\n" +
@@ -584,7 +608,12 @@ const file_recollect_v1_transaction_proto_rawDesc = "" +
 	"#TRANSACTION_ACTION_COPY_CHECKPOINTS\x103\x12)\n" +
 	"%TRANSACTION_ACTION_DELETE_CHECKPOINTS\x104\x12%\n" +
 	"!TRANSACTION_ACTION_UPDATE_MESSAGE\x105\x12%\n" +
-	"!TRANSACTION_ACTION_IMPORT_RECORDS\x106*\x99\x01\n" +
+	"!TRANSACTION_ACTION_IMPORT_RECORDS\x106\x12*\n" +
+	"&TRANSACTION_ACTION_CREATE_SUBSCRIPTION\x107\x12*\n" +
+	"&TRANSACTION_ACTION_UPDATE_SUBSCRIPTION\x108\x121\n" +
+	"-TRANSACTION_ACTION_ROTATE_SUBSCRIPTION_SECRET\x109\x12*\n" +
+	"&TRANSACTION_ACTION_DELETE_SUBSCRIPTION\x10:\x12)\n" +
+	"%TRANSACTION_ACTION_ACKNOWLEDGE_EVENTS\x10;*\x99\x01\n" +
 	"\x11TransactionResult\x12\"\n" +
 	"\x1eTRANSACTION_RESULT_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cTRANSACTION_RESULT_COMMITTED\x10\x01\x12\x1e\n" +

@@ -573,6 +573,20 @@ def test_a_watch_sees_appends_and_ends_with_the_thread(client: Recollect, app: s
     assert seen[0] == "started" and seen[-1] == "thread_deleted" and "messages_appended" in seen
 
 
+def test_a_subscription_delivers_changes(client: Recollect, app: str) -> None:
+    name = f"s-{app}"[:64]
+    made = client.subscriptions.create(name, app=app, actions=["append_messages"])
+    assert made.subscription.enabled and made.secret == ""
+    memory = client.session(app=app, user="ada", session="42")
+    memory.append(user="Hello")
+    memory.append(user="Again")
+    events = client.subscriptions.events(name)
+    assert [next(events).item_count, next(events).user_id] == [1, "ada"]
+    del events
+    assert name in [one.name for one in client.subscriptions.list()]
+    assert client.subscriptions.delete(name) and not client.subscriptions.delete(name)
+
+
 def test_records_are_exported_and_imported(client: Recollect, app: str) -> None:
     memory = client.session(app=app, user="ada", session="42")
     memory.append(user="My dog is called Pixel.", assistant="A fine name!")

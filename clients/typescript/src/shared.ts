@@ -66,3 +66,4 @@ export type {
 export { reliable } from "./transport.js";
 export { NO_USER, type NoUser, type User } from "./user.js";
 export type { ModelClient, WrapOptions, WrappedNames } from "./wrap.js";
+export { verifyWebhook, type WebhookBatch, type WebhookEvent } from "./webhooks.js";

@@ -70,7 +70,15 @@ pub fn key_name(field: &str, value: String) -> Result<String, Invalid> {
 
 /// Checks the name of a secret.
 pub fn secret_name(field: &str, value: String) -> Result<String, Invalid> {
-    let max = limits::SECRET_NAME_CHARS;
+    plain_name(field, value, limits::SECRET_NAME_CHARS)
+}
+
+/// Checks the name of a subscription.
+pub fn subscription_name(field: &str, value: String) -> Result<String, Invalid> {
+    plain_name(field, value, limits::SUBSCRIPTION_NAME_CHARS)
+}
+
+fn plain_name(field: &str, value: String, max: usize) -> Result<String, Invalid> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     if value.is_empty() || value.len() > max || !value.bytes().all(plain) {
         return Err(Invalid::new(

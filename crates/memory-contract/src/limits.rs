@@ -362,3 +362,17 @@ pub const CHECKPOINT_CHANNELS: usize = 1_024;
 pub const CHECKPOINT_STATE_BYTES: i64 = 16 * 1024 * 1024;
 /// Sessions, or filters of metadata, of one deletion of checkpoints.
 pub const CHECKPOINT_SELECTIONS: usize = 100;
+/// Subscriptions of a tenant.
+pub const SUBSCRIPTIONS: i32 = 32;
+/// Characters in the name of a subscription.
+pub const SUBSCRIPTION_NAME_CHARS: usize = 64;
+/// Characters in the URL of a subscription.
+pub const SUBSCRIPTION_URL_CHARS: usize = 2_048;
+/// Events that wait in a subscription; the newest ones beyond are dropped within seconds.
+pub const SUBSCRIPTION_EVENTS: i64 = 1_000_000;
+/// How long an event waits before it is dropped.
+pub const SUBSCRIPTION_EVENT_AGE: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// Events that are delivered at once.
+pub const SUBSCRIPTION_BATCH: i32 = 100;
+/// How long a former secret of a subscription signs too.
+pub const FORMER_SECRET_AGE: Duration = Duration::from_secs(24 * 3_600);

@@ -85,10 +85,12 @@ fn table() -> Vec<Row> {
         APP_ID_CHARS: "UserRef.app_id" "AppRef.app_id" "SessionRef.app_id" "AppPolicy.app_id"
             "CompareIndexesRequest.app_id" "GetAppPolicyRequest.app_id"
             "DeleteAppPolicyRequest.app_id" "ListUsersRequest.app_id" "KeyBounds.app_ids"
+            "CreateSubscriptionRequest.app_id"
             "KeyBounds.app_id_prefixes";
         MEMORY_SPACE_CHARS: "MemoryPolicy.memory_space";
         USER_ID_CHARS: "UserRef.user_id" "SessionRef.user_id" "CompareIndexesRequest.user_id"
             "DeleteUserRequest.user_of_all_apps" "KeyBounds.user_ids"
+            "CreateSubscriptionRequest.user_id"
             "KeyBounds.user_id_prefixes";
         SESSION_KEY_CHARS: "SessionRef.session_key" "SessionRef.agent_session_key";
         TITLE_CHARS: "Thread.title" "CreateThreadRequest.title" "ResolveThreadRequest.title"
@@ -136,6 +138,11 @@ fn table() -> Vec<Row> {
         TOPIC_CHARS: "MemoryInput.topics" "MemoryFilter.topics";
         ENTITY_CHARS: "MemoryInput.entities" "MemoryFilter.entities";
         DOCUMENT_QUERY_CHARS: "SearchDocumentsRequest.query";
+        SUBSCRIPTION_NAME_CHARS: "Subscription.name" "CreateSubscriptionRequest.name"
+            "GetSubscriptionRequest.name" "RotateSubscriptionSecretRequest.name"
+            "DeleteSubscriptionRequest.name" "StreamEventsRequest.name"
+            "AcknowledgeEventsRequest.name";
+        SUBSCRIPTION_URL_CHARS: "Subscription.url" "CreateSubscriptionRequest.url";
     });
     table.extend(rows!(bytes {
         METADATA_BYTES: "MessageInput.metadata" "CreateThreadRequest.metadata"
@@ -203,7 +210,8 @@ fn table() -> Vec<Row> {
         DOCUMENT_PAGES: "FileRef.page_count";
         NODE_FILES: "NodeMessageInput.files";
         FILTER_NAMES: "MessageFilter.names";
-        FILTER_ACTIONS: "ListTransactionsRequest.actions";
+        FILTER_ACTIONS: "ListTransactionsRequest.actions" "Subscription.actions"
+            "CreateSubscriptionRequest.actions";
         FILTER_KEYS: "MessageFilter.metadata" "MemoryFilter.metadata"
             "ListThreadsRequest.metadata";
         BUDGET_TOKENS: "GetHistoryRequest.max_tokens" "GetNodeHistoryRequest.max_tokens"
@@ -282,6 +290,8 @@ fn table() -> Vec<Row> {
         CHECKPOINT_CHANNELS: "PutCheckpointRequest.values" "PutCheckpointWritesRequest.writes";
         CHECKPOINT_SELECTIONS: "DeleteCheckpointsRequest.threads"
             "DeleteCheckpointsRequest.metadata";
+        SUBSCRIPTION_EVENTS: "Subscription.waiting_count" "Subscription.dropped_count";
+        SUBSCRIPTION_BATCH: "StreamEventsResponse.events";
     }));
     table.extend(rows!(time {
         RECORDING_MAX: "FileRef.duration";
@@ -298,6 +308,7 @@ fn table() -> Vec<Row> {
             "DeleteMemoriesRequest.max_age" "DeleteMemoriesRequest.max_inactivity";
         INACTIVITY_MIN: "DeleteMemoriesRequest.max_inactivity";
         AGE_MIN: "DeleteMemoriesRequest.max_age";
+        SUBSCRIPTION_EVENT_AGE: "Subscription.dropped_count";
     }));
     table.extend(rows!(share {
         SUMMARIZATION_THRESHOLD: "MemoryPolicy.summarization_threshold";
@@ -315,7 +326,7 @@ const OF_ALL: [(&str, i32, &str); 2] = [
 ];
 
 /// Constants that bound no field, and what they bound.
-const OTHERS: [(&str, &str); 17] = [
+const OTHERS: [(&str, &str); 19] = [
     (
         "CONTEXT_MIN_SCORE",
         "a default; MemoryPolicy.min_score states it",
@@ -340,6 +351,14 @@ const OTHERS: [(&str, &str); 17] = [
     (
         "UNINDEXED",
         "what a search reads; the message Freshness states it",
+    ),
+    (
+        "SUBSCRIPTIONS",
+        "a tenant's; ERROR_REASON_SUBSCRIPTIONS_FULL states it",
+    ),
+    (
+        "FORMER_SECRET_AGE",
+        "a signature; RotateSubscriptionSecret states it",
     ),
     ("UNINDEXED_READ", "what a search reads; see docs/scale.md"),
     (

@@ -26,6 +26,8 @@ BEGIN
         v_bounds := CASE
             -- An erasure stops others from creating what it erases.
             WHEN v_name = 'erasures' THEN 'true'
+            -- A change is an event of each that wants it, whatever its caller reaches.
+            WHEN v_name = 'subscriptions' THEN 'true'
             -- All its users need an app's policy.
             WHEN v_name = 'app_policies' THEN $policy$recollect.allowed('app', app_id)$policy$
             WHEN v_columns @> ARRAY['app_id', 'user_id']::name[] THEN 'recollect.in_bounds(app_id, user_id)'
@@ -36,9 +38,10 @@ BEGIN
         v_written := CASE v_name
             WHEN 'erasures' THEN $policy$(kind = 'thread' OR recollect.in_bounds(app_id, user_id))$policy$
             WHEN 'app_policies' THEN 'recollect.in_bounds(app_id, NULL)'
+            WHEN 'subscription_events' THEN 'true'
             ELSE v_bounds
         END;
-        EXECUTE format('CREATE POLICY tenant ON %s TO recollect_service USING (%s AND (%s OR %s)) WITH CHECK (%2$s AND (%3$s OR %s))',
+        EXECUTE format('CREATE POLICY tenant ON %s TO recollect_service USING (%s AND (%s OR %s)) WITH CHECK (%2$s AND (%3$s OR %5$s))',
                        v_table, v_tenant, v_unbound, v_bounds, v_written);
     END LOOP;
 END;
@@ -49,5 +52,6 @@ GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA recollect TO recollect_service;
 GRANT EXECUTE ON FUNCTION recollect.serving_collection(), recollect.collection_number(text),
     recollect.open_collections(text, text), recollect.add_collection(text, text), recollect.list_collections(),
     recollect.switch_collection(text, boolean), recollect.retire_collection(text),
-    recollect.make_due(text, text, text, double precision, bigint)
+    recollect.make_due(text, text, text, double precision, bigint), recollect.event_queues(),
+    recollect.sweep_events(double precision, bigint, bigint)
     TO recollect_worker;

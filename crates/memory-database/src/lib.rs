@@ -22,7 +22,7 @@ pub use config::EphemeralConfig;
 pub use databases::Databases;
 pub use error::{
     AppendError, CheckpointError, KeyError, MemoryError, NodeError, PlanError, SecretError,
-    StoreError, ThreadError,
+    StoreError, SubscriptionError, ThreadError,
 };
 pub use memory_postgres::Caller;
 pub use migrate::{MigrationReport, migrate, schema_version};

@@ -17,6 +17,7 @@ mod memory;
 mod object;
 mod plan;
 mod proxy;
+mod subscription;
 mod target;
 
 use std::net::SocketAddr;
@@ -46,6 +47,9 @@ pub use memory::{
 };
 pub use plan::PlanArgs;
 pub use proxy::ProxyArgs;
+pub use subscription::{
+    CreateSubscriptionArgs, SubscriptionArgs, SubscriptionCommand, SubscriptionNameArgs,
+};
 pub use target::{ClientArgs, DataDirArgs, Named, ServerArgs};
 
 /// For the end of every help text.
@@ -131,6 +135,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// Print the changes of a conversation as they happen.
     Watch(WatchArgs),
+    /// Create, list, show, delete and stream subscriptions to changes.
+    Subscription(SubscriptionArgs),
     /// Show a working memory: summary, messages, memories, data.
     WorkingMemory(WorkingMemoryArgs),
     /// Show the observations of a conversation.

@@ -1,4 +1,4 @@
-// Queues, models and their cost, dead letters, deletions and the audit log.
+// Queues, models and their cost, dead letters, subscriptions, deletions and the audit log.
 
 import { call, Failure, together } from "./api.js";
 import { columns, sparkline } from "./charts.js";
@@ -40,7 +40,8 @@ export async function operationsPage({ params, signal }) {
     replace(models, modelsTable(read.distill));
   };
   draw(state);
-  const [usage, letters, log, receipt] = await Promise.all([usageCard(signal), lettersCard(signal), logCard(signal), receiptCard(params, signal)]);
+  const [usage, letters, subscriptions, log, receipt] = await Promise.all([
+    usageCard(signal), lettersCard(signal), subscriptionsCard(signal), logCard(signal), receiptCard(params, signal)]);
   const live = h("span", { class: "muted", role: "status" }, `read every ${PERIOD / 1000} seconds`);
   return {
     title: "Operations",
@@ -50,6 +51,7 @@ export async function operationsPage({ params, signal }) {
       h("section", { class: "card" }, h("h2", null, "Model cost"), usage),
       h("section", { class: "card" }, h("h2", null, "Models"), models),
       h("section", { class: "card" }, h("h2", null, "Could not be indexed"), letters),
+      h("section", { class: "card" }, h("h2", null, "Subscriptions"), subscriptions),
       h("section", { class: "card" }, h("h2", null, "Receipts of deletions"), receipt),
       h("section", { class: "card" }, h("h2", null, "Audit log"), log),
     ],
@@ -126,6 +128,23 @@ async function part(make) {
     if (!(error instanceof Failure) || error.code === "unauthenticated") throw error;
     return failureNote(error);
   }
+}
+
+function subscriptionsCard(signal) {
+  return part(async () => {
+    const { subscriptions = [] } = await call("SubscriptionService/ListSubscriptions", {}, { signal });
+    if (subscriptions.length === 0) return empty("There are no subscriptions: changes are delivered to no other system.", "The command “recollect subscription create” makes a subscription.");
+    return table("Subscriptions", [
+      ["Name", (one) => one.name],
+      ["Of", (one) => [one.appId && `app ${one.appId}`, one.userId && `user ${one.userId}`].filter(Boolean).join(", ") || "the tenant"],
+      ["Sent to", (one) => one.url || h("span", { class: "muted" }, "streams")],
+      ["State", (one) => chip(one.enabled ? (one.failedAttempts ? "tried again" : "in use") : "disabled", one.enabled && !one.failedAttempts ? "good" : "bad")],
+      ["Waiting", (one) => count(one.waitingCount)],
+      ["Lag", (one) => (seconds(one.lag) > 0 ? span(one.lag) : "none")],
+      ["Lost", (one) => count(one.droppedCount)],
+      ["Last error", (one) => one.lastError ?? ""],
+    ], subscriptions);
+  });
 }
 
 function usageCard(signal) {

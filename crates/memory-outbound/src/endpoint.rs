@@ -41,19 +41,28 @@ pub fn client(endpoint: &Url, timeout: Duration) -> Option<Client> {
 
 /// What [`client`] builds, for one that needs more settings.
 pub fn builder(endpoint: &Url, timeout: Duration) -> ClientBuilder {
-    // An error means that one is already installed.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = Client::builder()
-        .timeout(timeout)
-        .connect_timeout(timeout.min(CONNECT_TIMEOUT))
-        .redirect(Policy::none());
-    if is_loopback(endpoint) {
-        builder = builder.no_proxy();
+    match is_loopback(endpoint) {
+        true => direct(timeout),
+        false => with_deadline(timeout),
     }
-    builder
 }
 
-fn is_loopback(endpoint: &Url) -> bool {
+/// A client that uses no proxy, and follows no redirect.
+pub fn direct(timeout: Duration) -> ClientBuilder {
+    with_deadline(timeout).no_proxy()
+}
+
+fn with_deadline(timeout: Duration) -> ClientBuilder {
+    // An error means that one is already installed.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    Client::builder()
+        .timeout(timeout)
+        .connect_timeout(timeout.min(CONNECT_TIMEOUT))
+        .redirect(Policy::none())
+}
+
+/// Whether an address names this machine itself.
+pub fn is_loopback(endpoint: &Url) -> bool {
     let host = endpoint.host_str().unwrap_or_default();
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())

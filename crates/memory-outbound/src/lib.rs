@@ -6,6 +6,6 @@ mod pause;
 mod secret;
 
 pub use breaker::{Breaker, BreakerState, Outcome, Permit};
-pub use endpoint::{builder, client, endpoint_url};
+pub use endpoint::{builder, client, direct, endpoint_url, is_loopback};
 pub use pause::retry_after;
 pub use secret::{is_set, masked};

@@ -128,6 +128,11 @@ pub(crate) async fn open(
                 .end_erasure_leases()
                 .await
                 .map_err(store_error)?;
+            workers
+                .subscriptions()
+                .end_leases()
+                .await
+                .map_err(store_error)?;
         }
         let mut names = opened.indexes.each().map(|one| one.schema().collection());
         let (first, next) = (names.next().unwrap_or_default(), names.next());

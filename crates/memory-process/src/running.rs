@@ -255,6 +255,7 @@ impl Running {
                 config: config.worker,
                 store: parts.store.clone(),
                 workers: workers.clone(),
+                subscriptions: parts.secrets.subscriptions(),
                 indexers: std::mem::take(&mut parts.indexers),
                 indexes: parts.indexes.clone(),
                 rewrite: private.map(rewriting),

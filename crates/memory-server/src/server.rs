@@ -21,6 +21,7 @@ use memory_contract::proto::plan_service_server::PlanServiceServer;
 use memory_contract::proto::policy_service_server::PolicyServiceServer;
 use memory_contract::proto::recall_service_server::RecallServiceServer;
 use memory_contract::proto::secret_service_server::SecretServiceServer;
+use memory_contract::proto::subscription_service_server::SubscriptionServiceServer;
 use memory_contract::proto::thread_service_server::ThreadServiceServer;
 use memory_contract::proto::transfer_service_server::TransferServiceServer;
 use memory_contract::proto::working_memory_service_server::WorkingMemoryServiceServer;
@@ -50,14 +51,18 @@ use crate::layers::{
     RecordRefusals, Redact, Repair, Unread, Wrap,
 };
 use crate::refusals::RefusalLog;
-use crate::services::{Admin, Keys, SecretStore};
+use crate::services::{Admin, Keys, SecretStore, SubscriptionHandlers};
 use crate::tls::Tls;
 
 /// The largest request. An append may have 3 MiB of messages.
 const MESSAGE_BYTES: usize = 4 * 1024 * 1024;
-/// Services of keys and secrets, whose answers are not compressed: a compressed answer's
+/// Services that return keys and secrets, whose answers are not compressed: a compressed answer's
 /// length reveals something of its content.
-const UNCOMPRESSED: &[&str] = &["recollect.v1.KeyService", "recollect.v1.SecretService"];
+const UNCOMPRESSED: &[&str] = &[
+    "recollect.v1.KeyService",
+    "recollect.v1.SecretService",
+    "recollect.v1.SubscriptionService",
+];
 /// Calls under way on one connection.
 const STREAMS: u32 = 256;
 /// Streams that a client may have reset before its connection is closed: a
@@ -267,7 +272,7 @@ fn routes(
         extraction_languages: distiller.extraction_languages(),
         stream_timeout: config.stream_timeout,
         transaction_retention,
-        stop,
+        stop: stop.clone(),
     });
     let transfers = Transfers::new(store.clone(), handlers.clone(), config.stream_timeout);
     let Handlers {
@@ -298,6 +303,7 @@ fn routes(
         quotas,
     };
     let keys = Keys::new(store, auth);
+    let subscriptions = SubscriptionHandlers::new(secrets.subscriptions(), stop);
     let secrets = SecretStore { secrets };
     let reflection = || {
         tonic_reflection::server::Builder::configure()
@@ -350,6 +356,11 @@ fn routes(
         )
         .add_service(
             SecretServiceServer::new(secrets)
+                .accept_compressed(Gzip)
+                .max_decoding_message_size(MESSAGE_BYTES),
+        )
+        .add_service(
+            SubscriptionServiceServer::new(subscriptions)
                 .accept_compressed(Gzip)
                 .max_decoding_message_size(MESSAGE_BYTES),
         ))

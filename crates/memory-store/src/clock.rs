@@ -25,8 +25,8 @@ impl WorkerStore {
     /// the clock of the database was set back: at most `limit` of each queue. Returns how many.
     /// One that was set back by less delays a row by at most the longest delay of its queue:
     /// `change_wait` for a change of the index, two minutes for an index's collection, five minutes
-    /// for a node's flush, and an hour for distilling and erasing. A lease that is ended too early
-    /// does no harm, because the work can be repeated.
+    /// for a node's flush, and an hour for distilling, erasing and webhooks. A lease that is ended
+    /// too early does no harm, because the work can be repeated.
     ///
     /// # Errors
     /// Only errors of the database.
@@ -64,6 +64,7 @@ impl WorkerStore {
                 "true",
                 COLLECTION_LEASE,
             ),
+            ("subscriptions", "available_at", "true", MAX_RETRY_PAUSE),
         ];
         let mut count = 0;
         for pool in [Some(&self.workers.pool), self.workers.main.as_ref()]

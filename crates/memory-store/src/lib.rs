@@ -23,8 +23,8 @@ pub use memory_conversations::{
 };
 pub use memory_database::{
     AppendError, CheckpointError, EphemeralConfig, KeyError, MemoryError, MigrationReport,
-    NodeError, Page, PlanError, Scope, SecretError, Space, StoreError, ThreadError, Transaction,
-    migrate,
+    NodeError, Page, PlanError, Scope, SecretError, Space, StoreError, SubscriptionError,
+    ThreadError, Transaction, migrate,
     queue::{LeaseId, retry_pause},
     schema_version,
 };
@@ -47,9 +47,11 @@ pub use memory_outbox::{
 };
 pub use memory_postgres::{Caller, PoolStatus, StoreConfig};
 pub use memory_tenants::{
-    AuditStore, Authenticator, KeyStore, Keyring, LookupError, ModelKind, ModelTokens, ModelUsage,
-    NewApiKey, Refusals, Secret, Secrets, SecretsConfig, StorageUsage, TransactionQuery,
-    UsageStore, looks_like_key, new_key,
+    AuditStore, Authenticator, DueSubscription, EventBatch, EventsSeen, KeyStore, Keyring,
+    LookupError, ModelKind, ModelTokens, ModelUsage, NewApiKey, NewSubscription, NextEvents,
+    Refusals, SUBSCRIPTION_LEASE, Secret, Secrets, SecretsConfig, StorageUsage, Subscription,
+    SubscriptionChange, SubscriptionEvent, SubscriptionQueue, SubscriptionStats, Subscriptions,
+    TransactionQuery, UsageStore, Webhook, looks_like_key, new_key,
 };
 pub use store::Store;
 pub use worker_store::WorkerStore;

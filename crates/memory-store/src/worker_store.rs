@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use memory_database::{Workers, queue::Turn};
 
-use crate::{Outbox, PoolStatus, StoreConfig, StoreError};
+use crate::{Outbox, PoolStatus, StoreConfig, StoreError, SubscriptionQueue};
 
 /// The work that needs to see all tenants. Its views find the work, and do it through a
 /// [`Store`](crate::Store) where that sees content. A clone shares the connections.
@@ -34,6 +34,11 @@ impl WorkerStore {
     /// How many connections there are and how many are free.
     pub fn pool_status(&self) -> PoolStatus {
         self.workers.pool.status()
+    }
+
+    /// The queues of events for subscriptions.
+    pub fn subscriptions(&self) -> SubscriptionQueue {
+        SubscriptionQueue::new(self.workers.clone())
     }
 
     /// The queue of changes for the index.

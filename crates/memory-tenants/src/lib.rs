@@ -6,6 +6,7 @@ mod authenticator;
 mod config;
 mod keyring;
 mod secrets;
+mod subscriptions;
 mod usage;
 mod views;
 
@@ -15,5 +16,10 @@ pub use authenticator::{Authenticator, LookupError};
 pub use config::SecretsConfig;
 pub use keyring::{Keyring, new_key};
 pub use secrets::{Secret, Secrets};
+pub use subscriptions::{
+    DueSubscription, EventBatch, EventsSeen, NewSubscription, NextEvents, SUBSCRIPTION_LEASE,
+    Subscription, SubscriptionChange, SubscriptionEvent, SubscriptionQueue, SubscriptionStats,
+    Subscriptions, Webhook,
+};
 pub use usage::{ModelKind, ModelTokens, ModelUsage, StorageUsage};
 pub use views::{AuditStore, KeyStore, UsageStore};

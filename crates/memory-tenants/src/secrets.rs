@@ -12,7 +12,10 @@ use secrecy::SecretString;
 use time::OffsetDateTime;
 use tokio_postgres::Row;
 
-use crate::keyring::{Keyring, Sealed};
+use crate::{
+    keyring::{Keyring, Sealed},
+    subscriptions::Subscriptions,
+};
 
 /// The metadata of a secret, without its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +43,11 @@ impl Secrets {
             store,
             keyring: Arc::new(keyring),
         }
+    }
+
+    /// Subscriptions, whose secrets are encrypted with the same keys.
+    pub fn subscriptions(&self) -> Subscriptions {
+        Subscriptions::new(self.store.clone(), Arc::clone(&self.keyring))
     }
 
     /// Stores a value in place of what its name stood for.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use memory_index::IndexerConfig;
+use memory_webhooks::WebhookConfig;
 use serde::{Deserialize, Serialize};
 
 /// The background jobs.
@@ -26,6 +27,8 @@ pub struct WorkerConfig {
     pub nodes: NodeWorkConfig,
     /// Summaries, observations and facts.
     pub distill: DistillWorkConfig,
+    /// Sending events of subscriptions.
+    pub webhooks: WebhookConfig,
 }
 
 impl Default for WorkerConfig {
@@ -37,6 +40,7 @@ impl Default for WorkerConfig {
             indexer: IndexerConfig::default(),
             nodes: NodeWorkConfig::default(),
             distill: DistillWorkConfig::default(),
+            webhooks: WebhookConfig::default(),
         }
     }
 }

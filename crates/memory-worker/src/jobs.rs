@@ -7,7 +7,9 @@ use futures::future::BoxFuture;
 use memory_contract::{AppId, TenantId};
 use memory_index::{Indexes, Selection};
 use memory_runtime::error_chain;
-use memory_store::{CollectionState, OutboxStats, Store, StoreError, WorkerStore};
+use memory_store::{
+    CollectionState, OutboxStats, Store, StoreError, SubscriptionQueue, WorkerStore,
+};
 use metrics::{
     Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
@@ -33,6 +35,8 @@ const QUEUE_INTERVAL: Duration = Duration::from_secs(1);
 const SETTLE_INTERVAL: Duration = Duration::from_secs(60);
 /// The interval of the job that notices a clock that was set back. It reads every queue.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(5);
+/// The interval of the job that bounds the queues of subscriptions. It counts them.
+const EVENTS_INTERVAL: Duration = Duration::from_secs(10);
 /// The interval of jobs that measure queues.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
 
@@ -222,6 +226,12 @@ pub(crate) fn registry(
                 Ok(full(rows, BATCH_DUE))
             },
         ),
+        Job::new(
+            "sweep_events",
+            EVENTS_INTERVAL,
+            workers.subscriptions(),
+            sweep_events,
+        ),
         Job::new("measure_outbox", MEASURE_INTERVAL, with(), measure_outbox),
         Job::new(
             "measure_ephemeral",
@@ -263,6 +273,16 @@ async fn erase_outside(
         .erasures(store)
         .end_outside(&erasure, erased.as_ref().copied().map_err(String::as_str));
     ended.await.map(|()| erased.is_ok())
+}
+
+/// Drops events of subscriptions that are too old or too many, and measures their queues.
+async fn sweep_events(queue: SubscriptionQueue) -> Result<More, StoreError> {
+    let (dropped, more) = queue.sweep(BATCH_DUE).await?;
+    counter!("recollect_subscription_dropped_total").increment(dropped);
+    let stats = queue.stats().await?;
+    gauge!("recollect_subscription_depth").set(stats.depth as f64);
+    gauge!("recollect_subscription_lag_seconds").set(stats.lag.as_secs_f64());
+    Ok(more)
 }
 
 /// Whether a run filled its batch, so that more may be left.
@@ -379,6 +399,19 @@ pub(crate) fn describe_metrics() {
         "recollect_job_seconds",
         Unit::Seconds,
         "Duration of a background job's run, by job."
+    );
+    describe_gauge!(
+        "recollect_subscription_depth",
+        "Events waiting to be delivered to subscribers."
+    );
+    describe_gauge!(
+        "recollect_subscription_lag_seconds",
+        Unit::Seconds,
+        "Age of the oldest event waiting in an enabled subscription."
+    );
+    describe_counter!(
+        "recollect_subscription_dropped_total",
+        "Events of subscriptions that were lost: a full queue, or 30 days without delivery."
     );
     describe_gauge!(
         "recollect_outbox_depth",

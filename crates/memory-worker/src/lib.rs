@@ -18,5 +18,6 @@ pub use worker::Worker;
 pub fn describe_metrics() {
     distill::describe_metrics();
     jobs::describe_metrics();
+    memory_webhooks::describe_metrics();
     token_budget::describe_metrics();
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use memory_distill::Distiller;
 use memory_index::{Background, Indexer, Indexes};
 use memory_recall::Recall;
-use memory_runtime::task::supervised;
-use memory_store::{Store, WorkerStore};
+use memory_runtime::{error_chain, task::supervised};
+use memory_store::{Store, Subscriptions, WorkerStore};
+use memory_webhooks::Webhooks;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -23,6 +24,8 @@ pub struct Worker {
     pub store: Store,
     /// Access to the queues of all tenants.
     pub workers: WorkerStore,
+    /// Reads and acknowledges the events of subscriptions.
+    pub subscriptions: Subscriptions,
     /// One for each index; none where the index is left alone, for example because the
     /// configured embedding model is missing.
     pub indexers: Vec<Indexer>,
@@ -46,6 +49,7 @@ impl Worker {
             config,
             store,
             workers,
+            subscriptions,
             indexers,
             indexes,
             rewrite,
@@ -61,6 +65,21 @@ impl Worker {
             let (name, job) = (job.name, Arc::new(job));
             let run = |job: Arc<Job>, stop| async move { job.run_until(stop).await };
             tasks.spawn(supervised(name, stop.clone(), job, run));
+        }
+        match Webhooks::new(&config.webhooks, subscriptions, workers.subscriptions()) {
+            Ok(webhooks) => {
+                let webhooks = Arc::new(webhooks);
+                tasks.spawn(supervised(
+                    "webhooks",
+                    stop.clone(),
+                    webhooks,
+                    Webhooks::run,
+                ));
+            }
+            Err(error) => tracing::error!(
+                error = %error_chain(&error),
+                "webhooks cannot be sent: the machine has no usable certificates"
+            ),
         }
         if config.distill.enabled {
             let distilling = Distilling {

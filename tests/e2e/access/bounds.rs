@@ -157,6 +157,11 @@ async fn a_key_of_one_user_reaches_nobody_else_by_any_method() {
     for (method, request) in ada.requests() {
         called.insert(method.to_owned());
         let refused = match Dynamic::call(&bea, method, request.clone()).await {
+            // It lists what is within the key's bounds.
+            Ok(answer) if method == "SubscriptionService/ListSubscriptions" => {
+                assert_eq!(answer.into_inner(), [json!({})]);
+                continue;
+            }
             Ok(answer) => panic!("{method} {request} answered {:?}", answer.into_inner()),
             Err(refused) => refused,
         };
@@ -192,7 +197,12 @@ async fn a_key_of_one_user_makes_every_call_about_this_user() {
     requests.sort_by_key(|(method, _)| method.contains("/Delete") || method.contains("/Clear"));
     for (method, request) in requests {
         // Its answer has no end.
-        if method == "ThreadService/WatchThread" {
+        if [
+            "ThreadService/WatchThread",
+            "SubscriptionService/StreamEvents",
+        ]
+        .contains(&method)
+        {
             continue;
         }
         match Dynamic::call(&client, method, request.clone()).await {

@@ -153,6 +153,10 @@ async fn l06_only_administrators_manage_keys_and_secrets_and_read_the_audit_log(
                 "AdminService/CompareIndexes",
                 "AdminService/DeleteTenant",
                 "AdminService/ListTransactions",
+                "SubscriptionService/CreateSubscription",
+                "SubscriptionService/DeleteSubscription",
+                "SubscriptionService/RotateSubscriptionSecret",
+                "SubscriptionService/UpdateSubscription",
             ]
             .contains(&name.as_str());
         for other in &others {
@@ -167,7 +171,7 @@ async fn l06_only_administrators_manage_keys_and_secrets_and_read_the_audit_log(
             }
         }
     }
-    assert_eq!(checked, 2 * 10);
+    assert_eq!(checked, 2 * 14);
     let promoted = caller(addr, &promoted.secret).await;
     assert!(!list(&promoted, 1).await.is_empty());
 }

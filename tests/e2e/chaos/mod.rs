@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use recollect_chaos::{
-    ClockBack, Disk, Drain, FullDisk, Fuzz, Histories, Kill, Layers, Progress, Reads, SlowObjects,
-    clock, disk, drain, fuzz, kill, objects, reads, record_histories,
+    ClockBack, Disk, Drain, FullDisk, Fuzz, Histories, Kill, Layers, Progress, Push, Reads,
+    SlowObjects, clock, disk, drain, fuzz, kill, objects, push, reads, record_histories,
 };
 use recollect_tests::{DataDir, Skipped, apply, long_trial_with_own_server};
 
@@ -160,4 +160,18 @@ async fn n15_conditions_alone_separate_tenants() {
 #[apply(long_trial_with_own_server)]
 async fn n15_row_level_security_alone_separates_tenants() {
     mixed_reads(Layers::RowSecurity).await;
+}
+
+#[apply(long_trial_with_own_server)]
+async fn f09_no_event_is_lost_when_workers_are_killed_and_receivers_fail() {
+    let options = Push {
+        seed: 7,
+        events: 4_000,
+        count: 3,
+        time: TIME_LIMIT,
+        writers: 8,
+    };
+    push(DataDir::new(), &options, &Progress::hidden())
+        .await
+        .check();
 }

@@ -23,7 +23,7 @@ use super::held::database;
 
 const PLAIN: &str = "embedding.kind = \"none\"";
 /// The tables that a user's data is planted in.
-const PLANTED: [&str; 18] = [
+const PLANTED: [&str; 19] = [
     "agent_events",
     "branches",
     "checkpoint_chunks",
@@ -39,6 +39,7 @@ const PLANTED: [&str; 18] = [
     "node_messages",
     "plans",
     "requests",
+    "subscription_events",
     "threads",
     "working_memories",
     "working_records",
@@ -104,6 +105,16 @@ fn base64(text: &str) -> String {
 
 /// Writes a mark wherever a user's data can be.
 async fn plant(client: &Client, app: &str, user: &str, mark: &str) {
+    // No mark: events have no content.
+    let subscription = json!({"name": "all"});
+    let created = Dynamic::call(
+        client,
+        "SubscriptionService/CreateSubscription",
+        subscription,
+    );
+    if let Err(status) = created.await {
+        assert_eq!(status.code(), Code::AlreadyExists, "{status:?}");
+    }
     let names = json!({"app_id": app, "user_id": user, "session_key": format!("thread:{mark}")});
     let thread = json!({"session": names, "title": mark,
         "metadata": json!({"title": mark}).to_string()});

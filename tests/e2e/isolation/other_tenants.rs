@@ -32,6 +32,11 @@ ContextService/BuildContext {"thread": {"thread_id": "$OWN"}, "head_message_id":
 ContextService/BuildContext {"thread": {"thread_id": "$OWN"}, "node_id": "planner", "current_message_id": "$MESSAGE", "policy": {"mode": 4}} $MESSAGE MESSAGE_NOT_FOUND
 FileService/GetFile {"upload_file_id": "$NAME"} $NAME FILE_NOT_FOUND
 SecretService/GetSecret {"name": "$NAME"} $NAME SECRET_NOT_FOUND
+SubscriptionService/GetSubscription {"name": "$NAME"} $NAME SUBSCRIPTION_NOT_FOUND
+SubscriptionService/RotateSubscriptionSecret {"name": "$NAME"} $NAME SUBSCRIPTION_NOT_FOUND
+SubscriptionService/UpdateSubscription {"subscription": {"name": "$NAME"}, "update_mask": "enabled"} $NAME SUBSCRIPTION_NOT_FOUND
+SubscriptionService/StreamEvents {"name": "$NAME"} $NAME SUBSCRIPTION_NOT_FOUND
+SubscriptionService/AcknowledgeEvents {"name": "$NAME", "batch_id": "$MESSAGE"} $NAME SUBSCRIPTION_NOT_FOUND
 "#;
 
 #[apply(trial)]
@@ -54,6 +59,10 @@ async fn n15_ids_of_another_tenant_fail_like_unknown_ids() {
         (
             "SecretService/SetSecret",
             json!({"name": name, "value": "v"}),
+        ),
+        (
+            "SubscriptionService/CreateSubscription",
+            json!({"name": name}),
         ),
         (
             "PolicyService/UpdateAppPolicy",
@@ -123,6 +132,11 @@ async fn n15_ids_of_another_tenant_fail_like_unknown_ids() {
         ("KeyService/RevokeApiKey", json!({"name": name})),
         ("SecretService/DeleteSecret", json!({"name": name})),
         (
+            "SubscriptionService/DeleteSubscription",
+            json!({"name": name}),
+        ),
+        ("SubscriptionService/ListSubscriptions", json!({})),
+        (
             "AdminService/ListTransactions",
             json!({"thread": {"thread_id": thread_id}}),
         ),
@@ -151,6 +165,10 @@ async fn n15_ids_of_another_tenant_fail_like_unknown_ids() {
     assert_eq!(of_acme[0]["app_policy"]["policy"]["top_k"], 9);
     for (method, request) in [
         ("SecretService/GetSecret", json!({"name": name})),
+        (
+            "SubscriptionService/DeleteSubscription",
+            json!({"name": name}),
+        ),
         ("KeyService/RevokeApiKey", json!({"name": name})),
         ("FileService/GetFile", json!({"upload_file_id": name})),
     ] {

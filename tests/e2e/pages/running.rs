@@ -57,6 +57,7 @@ async fn the_examples_of_the_pages_work() -> Result<(), Skipped> {
             "embedding.query_timeout = \"20s\"",
             "index.search_timeout = \"20s\"",
             "auth.database = true",
+            "worker.webhooks.allow_private = true",
         ])
         .env("RECOLLECT_AUTH__KEYS", &Value::from(keys).to_string()),
     );

@@ -68,6 +68,9 @@ const CHANGEABLE: [&str; 7] = [
 /// What UpdateThread may change.
 const CHANGEABLE_OF_THREADS: [&str; 4] = ["title", "metadata", "ttl", "policy"];
 
+/// What UpdateSubscription may change, besides `enabled`.
+const CHANGEABLE_OF_SUBSCRIPTIONS: [&str; 2] = ["url", "actions"];
+
 /// Targets that a method does not take: they are refused as a whole.
 const UNTAKEN: [(&str, &str); 5] = [
     ("ListThreads", "target.thread"),
@@ -211,6 +214,11 @@ fn around(first: &FieldDescriptor, rest: &[FieldDescriptor]) -> DynamicMessage {
             let mask = below.filter(|field| CHANGEABLE_OF_THREADS.contains(field));
             json!({"thread": {"thread_id": id}, "update_mask": mask.unwrap_or("title")})
         }
+        "UpdateSubscriptionRequest" => {
+            let mask = below.filter(|field| CHANGEABLE_OF_SUBSCRIPTIONS.contains(field));
+            json!({"subscription": {"name": "n"}, "update_mask": mask.unwrap_or("enabled")})
+        }
+        "Subscription" => json!({"name": "n"}),
         "UpdateAppPolicyRequest" => {
             json!({"app_policy": {"app_id": "a"}, "update_mask": "policy"})
         }
@@ -267,6 +275,11 @@ async fn each(client: &Client, values: impl Fn(&Place) -> Vec<Value>) {
             };
             let unchanged = ignored("UpdateMemory memory.", "memory_id", &CHANGEABLE)
                 || ignored("UpdateThread thread.", "thread_id", &CHANGEABLE_OF_THREADS)
+                || ignored(
+                    "UpdateSubscription subscription.",
+                    "name",
+                    &CHANGEABLE_OF_SUBSCRIPTIONS,
+                )
                 || ignored(
                     "PutWorkingMemory memories[0].",
                     "memory_id",

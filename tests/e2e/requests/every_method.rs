@@ -149,6 +149,13 @@ SecretService/SetSecret {"name": "a/b", "value": "x"} name
 SecretService/GetSecret {} name
 SecretService/ListSecrets {"page_token": "x"} page_token
 SecretService/DeleteSecret {"name": "é"} name
+SubscriptionService/CreateSubscription {"name": "n", "url": "http://example.com"} url
+SubscriptionService/GetSubscription {} name
+SubscriptionService/UpdateSubscription {"subscription": {"name": "n"}, "update_mask": "name"} update_mask.paths[0]
+SubscriptionService/RotateSubscriptionSecret {"name": "a/b"} name
+SubscriptionService/DeleteSubscription {"name": ""} name
+SubscriptionService/StreamEvents {"name": "é"} name
+SubscriptionService/AcknowledgeEvents {"name": "n", "batch_id": "x"} batch_id
 "#;
 
 #[apply(trial)]

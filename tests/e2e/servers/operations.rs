@@ -159,6 +159,9 @@ async fn metrics_have_the_promised_series() {
     line(&["recollect_deletions_waiting"]);
     line(&["recollect_deletion_lag_seconds"]);
     line(&["recollect_deletions_failing"]);
+    line(&["recollect_subscription_depth"]);
+    line(&["recollect_subscription_lag_seconds"]);
+    line(&["recollect_subscription_dropped_total"]);
     line(&["recollect_embed_batch_size"]);
     line(&["recollect_embed_seconds"]);
     line(&["recollect_pool_open"]);

@@ -15,8 +15,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use recollect_chaos::{
     ClockBack, Clocks, Disk, Drain, FullDisk, Fuzz, Histories, Kill, Layers, Overload, Plant,
-    Progress, QdrantFault, QdrantFaults, Reads, Report, SlowObjects, Sockets, clock, disk, drain,
-    fuzz, kill, objects, overload, qdrant, reads, record_histories, sockets,
+    Progress, Push, QdrantFault, QdrantFaults, Reads, Report, SlowObjects, Sockets, clock, disk,
+    drain, fuzz, kill, objects, overload, push, qdrant, reads, record_histories, sockets,
 };
 use recollect_tests::{DataDir, Skipped};
 
@@ -145,6 +145,15 @@ enum Scenario {
         #[arg(long, default_value_t = 16)]
         callers: usize,
     },
+    /// Kill the worker that sends webhooks to a receiver that fails, is slow and restarts.
+    Push {
+        /// Number of changes.
+        #[arg(long, default_value_t = 100_000)]
+        events: usize,
+        /// Number of SIGKILLs.
+        #[arg(long, default_value_t = 50)]
+        count: usize,
+    },
     /// Read as two tenants that name each other's data.
     Reads {
         /// Number of reads.
@@ -178,7 +187,7 @@ enum Scenario {
         #[arg(long, default_value_t = 4)]
         readers: usize,
     },
-    /// Run all but fuzz and qdrant in turn, kill with either index. Default: 480 seconds of load, about ten
+    /// Run all but fuzz, push and qdrant in turn, kill with either index. Default: 480 seconds of load, about ten
     /// minutes.
     All,
 }
@@ -383,6 +392,16 @@ async fn run(
                 callers,
             };
             drain(dir, &options, progress).await
+        }
+        Scenario::Push { events, count } => {
+            let options = Push {
+                seed,
+                events,
+                count,
+                time: time(3_600),
+                writers: 16,
+            };
+            push(dir, &options, progress).await
         }
         Scenario::Reads {
             count,

@@ -15,6 +15,7 @@ from recollect._async.admin import AsyncAdmin
 from recollect._async.app import AsyncApp
 from recollect._async.client import AsyncRecollect
 from recollect._async.session import AsyncSession
+from recollect._async.subscriptions import AsyncSubscriptions
 from recollect._async.user import AsyncUser
 from recollect._client_memory import ClientMemory
 from recollect._render import render
@@ -25,7 +26,9 @@ from recollect._sync.admin import Admin
 from recollect._sync.app import App
 from recollect._sync.client import Recollect
 from recollect._sync.session import Session
+from recollect._sync.subscriptions import Subscriptions
 from recollect._sync.user import User
+from recollect._webhooks import verify_webhook
 from recollect._wrap import memory_of, wrap
 from recollect.errors import RecollectError
 from recollect.types import (
@@ -52,6 +55,7 @@ __all__ = [
     "AsyncApp",
     "AsyncRecollect",
     "AsyncSession",
+    "AsyncSubscriptions",
     "AsyncUser",
     "ClientMemory",
     "Context",
@@ -66,6 +70,7 @@ __all__ = [
     "Retry",
     "Server",
     "Session",
+    "Subscriptions",
     "User",
     "WorkingMemory",
     "event",
@@ -73,5 +78,6 @@ __all__ = [
     "message",
     "render",
     "server",
+    "verify_webhook",
     "wrap",
 ]

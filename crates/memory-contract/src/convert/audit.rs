@@ -8,6 +8,7 @@ use crate::proto::{
     ThreadCreated, ThreadDeleted, ThreadReindexed, ThreadUpdated, TransactionAction as Action,
     TransactionResult, WorkingMemoryChanged,
 };
+use crate::{Invalid, limits};
 
 const ACTION_PREFIX: &str = "TRANSACTION_ACTION_";
 const REASON_PREFIX: &str = "ERROR_REASON_";
@@ -72,6 +73,22 @@ pub fn action_from(name: &str) -> Action {
 pub fn action_name(action: Action) -> String {
     let name = action.as_str_name();
     name.trim_start_matches(ACTION_PREFIX).to_ascii_lowercase()
+}
+
+/// Reads kinds of changes by their stored names.
+pub fn actions_from(field: &str, actions: &[i32]) -> Result<Vec<String>, Invalid> {
+    if actions.len() > limits::FILTER_ACTIONS {
+        let problem = format!("must have at most {} entries", limits::FILTER_ACTIONS);
+        return Err(Invalid::new(field, problem));
+    }
+    let read = |(index, action): (usize, &i32)| match Action::try_from(*action) {
+        Ok(Action::Unspecified) | Err(_) => Err(Invalid::new(
+            format!("{field}[{index}]"),
+            "must be a TransactionAction",
+        )),
+        Ok(action) => Ok(action_name(action)),
+    };
+    actions.iter().enumerate().map(read).collect()
 }
 
 /// Reads a stored result: `ok`, or in lower case the name of an error reason or of a gRPC
@@ -228,7 +245,12 @@ pub fn event_from(action: &str, subject: &str, count: i64) -> Event {
         | Action::PutCheckpoint
         | Action::PutCheckpointWrites
         | Action::CopyCheckpoints
-        | Action::DeleteCheckpoints => Event::Other(OtherChange {
+        | Action::DeleteCheckpoints
+        | Action::CreateSubscription
+        | Action::UpdateSubscription
+        | Action::RotateSubscriptionSecret
+        | Action::DeleteSubscription
+        | Action::AcknowledgeEvents => Event::Other(OtherChange {
             action: action.to_owned(),
             subject: text(),
             item_count: count,

@@ -18,7 +18,8 @@ mod update;
 mod working;
 
 pub use audit::{
-    Outcome, ReportedChange, action_from, action_name, change_of, event_from, outcome_from,
+    Outcome, ReportedChange, action_from, action_name, actions_from, change_of, event_from,
+    outcome_from,
 };
 pub use file::{file_location_from, file_ref_from, new_file_from, transfer_method_from};
 pub use filter::{conditions_from, filter_from};

@@ -10,6 +10,7 @@ DECLARE
     v_all bigint := 0;
     v_named record;
     v_expires timestamptz;
+    v_user text;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     deleted_count := 0;
@@ -21,7 +22,7 @@ BEGIN
     LOOP
         DELETE FROM recollect.documents d
         WHERE d.tenant_id = p_tenant AND d.owner = p_owner AND d.path = v_named.path AND d.key = v_named.key
-        RETURNING d.expires_at INTO v_expires;
+        RETURNING d.expires_at, d.user_id INTO v_expires, v_user;
         IF FOUND THEN
             v_all := v_all + 1;
             IF v_expires IS NULL OR v_expires > clock_timestamp() THEN
@@ -30,7 +31,7 @@ BEGIN
         END IF;
     END LOOP;
     IF v_all > 0 THEN
-        PERFORM recollect.audit(p_tenant, 'delete_documents', NULL, p_app, v_all);
+        PERFORM recollect.audit_of(p_tenant, 'delete_documents', NULL, p_app, v_all, p_app, v_user);
     END IF;
 END;
 $$;

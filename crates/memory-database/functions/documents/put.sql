@@ -86,6 +86,6 @@ BEGIN
     IF v_stored < cardinality(p_keys) THEN
         RAISE SQLSTATE '40001' USING MESSAGE = 'a document was stored meanwhile';
     END IF;
-    PERFORM recollect.audit(p_tenant, 'put_documents', NULL, p_app, cardinality(p_keys));
+    PERFORM recollect.audit_of(p_tenant, 'put_documents', NULL, p_app, cardinality(p_keys), p_app, p_user);
 END;
 $$;

@@ -22,9 +22,9 @@ BEGIN
     INSERT INTO recollect.erasures (tenant_id, erasure_id, kind, app_id, user_id, actor, step)
     VALUES (p_tenant, p_erasure, p_kind, p_app, p_user, p_actor, 'threads');
     CASE p_kind
-        WHEN 'user' THEN PERFORM recollect.audit(p_tenant, 'delete_user', NULL, p_erasure::text, 1);
-        WHEN 'app' THEN PERFORM recollect.audit(p_tenant, 'delete_app', NULL, p_erasure::text, 1);
-        ELSE PERFORM recollect.audit(p_tenant, 'delete_tenant', NULL, p_erasure::text, 1);
+        WHEN 'user' THEN PERFORM recollect.audit_of(p_tenant, 'delete_user', NULL, p_erasure::text, 1, p_app, p_user);
+        WHEN 'app' THEN PERFORM recollect.audit_of(p_tenant, 'delete_app', NULL, p_erasure::text, 1, p_app, p_user);
+        ELSE PERFORM recollect.audit_of(p_tenant, 'delete_tenant', NULL, p_erasure::text, 1, p_app, p_user);
     END CASE;
     RETURN p_erasure;
 END;

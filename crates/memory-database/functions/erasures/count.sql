@@ -51,6 +51,15 @@ BEGIN
         deleted_count := COALESCE((v_counts ->> place)::bigint, 0);
         RETURN NEXT;
     END LOOP;
+    -- The event of the deletion itself is delivered.
+    place := 'subscription_events';
+    deleted_count := COALESCE((v_counts ->> place)::bigint, 0);
+    SELECT count(*) INTO remaining_count FROM recollect.subscription_events x
+    WHERE x.tenant_id = p_tenant AND (v_erasure.app_id IS NULL OR x.app_id = v_erasure.app_id)
+        AND (v_erasure.user_id IS NULL OR x.user_id = v_erasure.user_id)
+        AND (v_erasure.kind = 'tenant' OR x.action NOT IN ('delete_user', 'delete_app'))
+        AND x.created_at <= v_until;
+    RETURN NEXT;
     -- By the threads that were erased.
     FOREACH place IN ARRAY recollect.thread_tables()
     LOOP
@@ -79,7 +88,7 @@ BEGIN
         RETURN NEXT;
     END IF;
     IF v_erasure.kind = 'tenant' THEN
-        FOREACH place IN ARRAY ARRAY['api_keys', 'files', 'secrets', 'model_usage'] LOOP
+        FOREACH place IN ARRAY ARRAY['api_keys', 'files', 'secrets', 'model_usage', 'subscriptions'] LOOP
             EXECUTE format(
                 'SELECT count(*) FROM recollect.%I x WHERE x.tenant_id = $1 %s', place,
                 CASE place WHEN 'api_keys' THEN 'AND x.name <> $2 AND x.created_at <= $3'

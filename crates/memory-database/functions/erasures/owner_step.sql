@@ -76,8 +76,9 @@ BEGIN
             USING p_tenant, v_erasure.app_id, v_erasure.user_id, p_limit;
             GET DIAGNOSTICS v_count = ROW_COUNT;
             IF v_count > 0 THEN
-                PERFORM recollect.audit(
-                    p_tenant, 'delete_documents', NULL, COALESCE(v_erasure.app_id, ''), v_count);
+                PERFORM recollect.audit_of(
+                    p_tenant, 'delete_documents', NULL, COALESCE(v_erasure.app_id, ''), v_count,
+                    v_erasure.app_id, v_erasure.user_id);
                 UPDATE recollect.erasures
                 SET counts = recollect.add_count(v_erasure.counts, 'documents', v_count)
                 WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
@@ -92,8 +93,9 @@ BEGIN
               WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_memories)
               ORDER BY m.app_id, m.user_id OFFSET 0) AS o;
         PERFORM recollect.erase_memories(p_tenant, v_memories);
-        PERFORM recollect.audit(
-            p_tenant, 'delete_memories', NULL, COALESCE(v_erasure.app_id, ''), cardinality(v_memories));
+        PERFORM recollect.audit_of(
+            p_tenant, 'delete_memories', NULL, COALESCE(v_erasure.app_id, ''), cardinality(v_memories),
+            v_erasure.app_id, v_erasure.user_id);
         UPDATE recollect.erasures
         SET counts = recollect.add_count(v_erasure.counts, 'memories', cardinality(v_memories))
         WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
@@ -105,6 +107,21 @@ BEGIN
             WHERE e.tenant_id = p_tenant AND e.parent_id = p_erasure AND e.finished_at IS NULL)
         THEN
             RETURN 'wait';
+        END IF;
+        -- Subscriptions still tell of the deletion itself.
+        DELETE FROM recollect.subscription_events d
+        WHERE d.tenant_id = p_tenant AND d.ctid = ANY (ARRAY(
+            SELECT x.ctid FROM recollect.subscription_events x
+            WHERE x.tenant_id = p_tenant AND (v_erasure.app_id IS NULL OR x.app_id = v_erasure.app_id)
+                AND (v_erasure.user_id IS NULL OR x.user_id = v_erasure.user_id)
+                AND (v_erasure.kind = 'tenant' OR x.action NOT IN ('delete_user', 'delete_app'))
+            LIMIT p_limit));
+        GET DIAGNOSTICS v_count = ROW_COUNT;
+        IF v_count > 0 THEN
+            UPDATE recollect.erasures
+            SET counts = recollect.add_count(v_erasure.counts, 'subscription_events', v_count)
+            WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
+            RETURN 'more';
         END IF;
         IF v_erasure.kind = 'app' THEN
             DELETE FROM recollect.app_policies WHERE tenant_id = p_tenant AND app_id = v_erasure.app_id;

@@ -1,6 +1,6 @@
 -- Erases the rest of a tenant once its threads and memories are erased, about p_limit rows
--- of each table: policies, contents, files, secrets, usage, and all its keys but p_actor, with
--- which the deletion can be followed.
+-- of each table: policies, contents, files, secrets, subscriptions, usage, and all its keys but
+-- p_actor, with which the deletion can be followed.
 CREATE OR REPLACE FUNCTION recollect.erase_tenant_rows(
     p_tenant text, p_actor text, p_counts jsonb, p_limit bigint,
     OUT counts jsonb, OUT done boolean

@@ -47,7 +47,7 @@ BEGIN
     END IF;
     -- One record for each thread, so that the watchers of a thread learn of its
     -- memories.
-    PERFORM recollect.audit(p_tenant, 'add_memories', u.thread_id, p_app, u.changes)
+    PERFORM recollect.audit_of(p_tenant, 'add_memories', u.thread_id, p_app, u.changes, p_app, p_user)
     FROM (SELECT u.thread_id, count(*) AS changes
           FROM unnest(v_threads) AS u (thread_id) GROUP BY u.thread_id) AS u;
 END;

@@ -36,9 +36,10 @@ BEGIN
         FROM recollect.memory_sources s
         WHERE s.tenant_id = p_tenant AND s.memory_id = ANY (v_built)
         ON CONFLICT (tenant_id, thread_id, message_id) DO UPDATE SET queued = false;
-        PERFORM recollect.audit(p_tenant, 'delete_memories', NULL, max(m.app_id), count(*))
-        FROM recollect.memories m
-        WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_built);
+        PERFORM recollect.audit_of(p_tenant, 'delete_memories', NULL, u.app_id, u.count, u.app_id, u.user_id)
+        FROM (SELECT m.app_id, m.user_id, count(*) AS count FROM recollect.memories m
+              WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_built)
+              GROUP BY m.app_id, m.user_id) AS u;
         p_memories := p_memories || v_built;
     END IF;
     DELETE FROM recollect.memory_ancestors a

@@ -85,8 +85,12 @@ BEGIN
         RETURN NEXT;
     END LOOP;
     IF NOT p_dry_run AND forgotten > 0 THEN
+        -- A record for each user, so that who follows one learns of it.
+        PERFORM recollect.audit_of(p_tenant, 'delete_memories', NULL, p_app, u.count, p_app, u.user_id)
+        FROM (SELECT m.user_id, count(*) AS count FROM recollect.memories m
+              WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_memories)
+              GROUP BY m.user_id) AS u;
         PERFORM recollect.erase_memories(p_tenant, v_memories, true);
-        PERFORM recollect.audit(p_tenant, 'delete_memories', NULL, p_app, forgotten);
     END IF;
     memory := NULL;
     sources := NULL;

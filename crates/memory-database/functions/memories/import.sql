@@ -112,7 +112,7 @@ BEGIN
     ) AS summary;
     IF v_stored > 0 THEN
         PERFORM recollect.check_memory_count(p_tenant, p_app, p_user, p_items -> 0);
-        PERFORM recollect.audit(p_tenant, 'import_memories', NULL, p_app, v_stored);
+        PERFORM recollect.audit_of(p_tenant, 'import_memories', NULL, p_app, v_stored, p_app, p_user);
     END IF;
 END;
 $$;

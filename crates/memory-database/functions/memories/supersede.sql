@@ -56,7 +56,8 @@ BEGIN
         RETURNING * INTO v_old;
         revision := recollect.enqueue_memory(p_tenant, v_old.app_id, v_old.user_id, p_memory, 'upsert');
         PERFORM recollect.check_memory_count(p_tenant, v_old.app_id, v_old.user_id, p_item);
-        PERFORM recollect.audit(p_tenant, 'supersede_memory', v_old.thread_id, p_memory::text, 1);
+        PERFORM recollect.audit_of(
+            p_tenant, 'supersede_memory', v_old.thread_id, p_memory::text, 1, v_old.app_id, v_old.user_id);
     ELSE
         revision := recollect.queued_revision(
             p_tenant, v_old.app_id, v_old.user_id, ARRAY[p_memory, v_new.memory_id]);

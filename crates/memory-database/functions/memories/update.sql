@@ -45,7 +45,8 @@ BEGIN
     RETURNING * INTO memory;
     revision := recollect.enqueue_memory(p_tenant, memory.app_id, memory.user_id, p_memory, 'upsert');
     sources := recollect.sources_of(p_tenant, p_memory);
-    PERFORM recollect.audit(p_tenant, 'update_memory', memory.thread_id, p_memory::text, 1);
+    PERFORM recollect.audit_of(
+        p_tenant, 'update_memory', memory.thread_id, p_memory::text, 1, memory.app_id, memory.user_id);
     status := 'ok';
 END;
 $$;

@@ -20,7 +20,7 @@ BEGIN
     DELETE FROM recollect.app_policies WHERE tenant_id = p_tenant AND app_id = p_app;
     deleted := FOUND;
     IF deleted THEN
-        PERFORM recollect.audit(p_tenant, 'delete_app_policy', NULL, p_app, 1);
+        PERFORM recollect.audit_of(p_tenant, 'delete_app_policy', NULL, p_app, 1, p_app, '');
     END IF;
     status := 'ok';
 END;

@@ -64,7 +64,7 @@ BEGIN
     SET wanted = j.wanted + 1
     FROM newest
     WHERE j.tenant_id = p_tenant AND j.thread_id = newest.thread_id AND j.lease_id IS NOT NULL;
-    PERFORM recollect.audit(p_tenant, 'update_app_policy', NULL, p_app, 1);
+    PERFORM recollect.audit_of(p_tenant, 'update_app_policy', NULL, p_app, 1, p_app, '');
     status := 'ok';
 END;
 $$;

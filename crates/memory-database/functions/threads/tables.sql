@@ -1,9 +1,9 @@
 -- The tables with rows of a thread, found by its id: all but those whose rows are found by app and
--- user, and the record of changes, which is kept.
+-- user, the record of changes, which is kept, and the events of subscriptions, which tell of its end.
 CREATE OR REPLACE FUNCTION recollect.thread_tables()
 RETURNS text[]
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
-    RETURN recollect.tables_with('thread_id', ARRAY['threads', 'messages', 'memories', 'transactions']);
+    RETURN recollect.tables_with('thread_id', ARRAY['threads', 'messages', 'memories', 'transactions', 'subscription_events']);
 END;
 $$;

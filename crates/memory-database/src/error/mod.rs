@@ -8,7 +8,7 @@ use tokio_postgres::error::SqlState;
 
 pub use nouns::{
     AppendError, CheckpointError, KeyError, MemoryError, NodeError, PlanError, SecretError,
-    ThreadError,
+    SubscriptionError, ThreadError,
 };
 
 /// Raised by `functions/memories/check_count.sql`.
@@ -50,6 +50,9 @@ pub enum StoreError {
     /// Errors of secrets.
     #[error(transparent)]
     Secret(#[from] SecretError),
+    /// Errors of subscriptions.
+    #[error(transparent)]
+    Subscription(#[from] SubscriptionError),
     /// The stored value has changed since the caller read it.
     #[error("the stored value has changed since it was read")]
     EtagChanged {
@@ -162,6 +165,7 @@ impl StoreError {
             | Self::Node(_)
             | Self::Key(_)
             | Self::Secret(_)
+            | Self::Subscription(_)
             | Self::EtagChanged { .. }
             | Self::DeletionInProgress
             | Self::OutOfBounds

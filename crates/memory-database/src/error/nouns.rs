@@ -181,3 +181,17 @@ pub enum SecretError {
         why: &'static str,
     },
 }
+
+/// Why a call on a subscription failed.
+#[derive(Debug, thiserror::Error)]
+pub enum SubscriptionError {
+    /// The tenant has no such subscription.
+    #[error("there is no such subscription")]
+    NotFound,
+    /// The tenant has a subscription of this name.
+    #[error("a subscription of this name exists")]
+    Exists,
+    /// The tenant has as many subscriptions as it may have.
+    #[error("the tenant has as many subscriptions as it may have")]
+    Full,
+}

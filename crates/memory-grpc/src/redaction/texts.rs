@@ -194,7 +194,7 @@ mod tests {
         "actor", "made_by", "url", "storage_key", "memory_space", "time_zone",
         // A state, a page, a type or a setting.
         "etag", "page_token", "cursor", "at_least_as_fresh", "before", "revision", "order_by",
-        "expected_head", "checksum", "type", "types", "mime_type", "model", "field", "index_fields",
+        "last_error", "expected_head", "checksum", "type", "types", "mime_type", "model", "field", "index_fields",
         "paths", "user_label", "assistant_label", "query_prompt_template",
         "extraction_instructions", "system_prompt",
         // What only its maker can read.

@@ -13,6 +13,7 @@ mod names;
 mod nodes;
 mod plans;
 mod quotas;
+mod subscriptions;
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -351,6 +352,7 @@ impl Answer {
                 ErrorReason::SecretsUnavailable,
                 error.to_string(),
             ),
+            StoreError::Subscription(error) => Self::subscription(&error),
             StoreError::Plan(error) => Self::plan(&error),
             StoreError::OutOfBounds => Self::out_of_bounds(None),
             StoreError::DeletionInProgress => Self::new(

@@ -100,6 +100,7 @@ fn every_metric_is_described_in_the_file_that_emits_it() {
         "memory-recall",
         "memory-distill",
         "memory-context",
+        "memory-webhooks",
         "memory-worker",
         "memory-api",
         "memory-server",

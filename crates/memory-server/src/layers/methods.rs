@@ -55,8 +55,11 @@ const OPEN: [(&str, &str); 4] = [
     ),
 ];
 
-/// The call that watches.
-const WATCH: (&str, &str) = ("recollect.v1.ThreadService", "WatchThread");
+/// The calls that watch.
+const WATCHES: [(&str, &str); 2] = [
+    ("recollect.v1.ThreadService", "WatchThread"),
+    ("recollect.v1.SubscriptionService", "StreamEvents"),
+];
 
 /// The service and the name of all methods that the server does not know.
 pub(super) const UNKNOWN: &str = "unknown";
@@ -113,7 +116,7 @@ fn entry(
         service: service.into(),
         name: name.into(),
         streams,
-        watches: (service, name) == WATCH,
+        watches: WATCHES.contains(&(service, name)),
         ours,
         scope,
         change: None,
@@ -166,9 +169,11 @@ mod tests {
                 actions.extend(recorded_below(&path));
             } else if path.extension().is_some_and(|end| end == "sql")
                 && !path.ends_with("audit.sql")
+                && !path.ends_with("audit_of.sql")
             {
                 let sql = fs::read_to_string(&path).unwrap();
-                let calls = sql.split("recollect.audit(").skip(1);
+                // Also of `recollect.audit_of`.
+                let calls = sql.split("recollect.audit").skip(1);
                 actions.extend(calls.map(|call| call.split('\'').nth(1).unwrap().to_owned()));
             }
         }

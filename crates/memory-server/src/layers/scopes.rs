@@ -43,6 +43,9 @@ const READ: &[(&str, &str)] = &[
     ("PolicyService", "ListAppPolicies"),
     ("RecallService", "Recall"),
     ("RecallService", "Search"),
+    ("SubscriptionService", "GetSubscription"),
+    ("SubscriptionService", "ListSubscriptions"),
+    ("SubscriptionService", "StreamEvents"),
     ("ThreadService", "GetThread"),
     ("ThreadService", "ListApps"),
     ("ThreadService", "ListBranches"),
@@ -52,6 +55,9 @@ const READ: &[(&str, &str)] = &[
     ("TransferService", "ExportRecords"),
     ("WorkingMemoryService", "GetWorkingMemory"),
 ];
+
+/// The call by which a reader of events says what it has read.
+const ACKNOWLEDGE: &[(&str, &str)] = &[("SubscriptionService", "AcknowledgeEvents")];
 
 /// Calls that add or change.
 const WRITE: &[(&str, &str)] = &[
@@ -103,13 +109,17 @@ const DELETE: &[(&str, &str)] = &[
     ("WorkingMemoryService", "DeleteWorkingMemory"),
 ];
 
-/// Calls that change keys and secrets, or delete the tenant.
+/// Calls that change keys, secrets and subscriptions, or delete the tenant.
 const ADMIN: &[(&str, &str)] = &[
     ("AdminService", "DeleteTenant"),
     ("KeyService", "CreateApiKey"),
     ("KeyService", "RevokeApiKey"),
     ("SecretService", "DeleteSecret"),
     ("SecretService", "SetSecret"),
+    ("SubscriptionService", "CreateSubscription"),
+    ("SubscriptionService", "DeleteSubscription"),
+    ("SubscriptionService", "RotateSubscriptionSecret"),
+    ("SubscriptionService", "UpdateSubscription"),
 ];
 
 /// Calls that read keys, secrets and the audit log, or compare indexes.
@@ -121,8 +131,9 @@ const ADMIN_READ: &[(&str, &str)] = &[
     ("SecretService", "ListSecrets"),
 ];
 
-const SCOPES: [(KeyScope, &[(&str, &str)]); 5] = [
+const SCOPES: [(KeyScope, &[(&str, &str)]); 6] = [
     (KeyScope::Read, READ),
+    (KeyScope::Read, ACKNOWLEDGE),
     (KeyScope::Write, WRITE),
     (KeyScope::Delete, DELETE),
     (KeyScope::Admin, ADMIN),
@@ -181,7 +192,8 @@ mod tests {
     fn list_and_get_methods_change_nothing() {
         for (service, method) in SCOPES.iter().flat_map(|(_, methods)| methods.iter()) {
             let reads = [
-                "Get", "List", "Export", "Build", "Compare", "Recall", "Search", "Verify", "Watch",
+                "Get", "List", "Export", "Build", "Compare", "Recall", "Search", "Stream",
+                "Verify", "Watch",
             ];
             let reads = reads.iter().any(|verb| method.starts_with(verb));
             assert_eq!(changes(service, method), !reads, "{method}");

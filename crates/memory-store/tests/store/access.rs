@@ -347,16 +347,18 @@ async fn only_the_service_may_call_functions() {
             .map(|row| row.get::<_, String>(0))
             .collect::<Vec<_>>()
     };
-    // Changes of the index's collections, and a clock that is set back, concern the queues of
-    // all tenants. `public` means every role.
+    // Changes of the index's collections, a clock that is set back, and what subscriptions drop
+    // concern the queues of all tenants. `public` means every role.
     let of_workers = [
         "add_collection",
         "collection_number",
+        "event_queues",
         "list_collections",
         "make_due",
         "open_collections",
         "retire_collection",
         "serving_collection",
+        "sweep_events",
         "switch_collection",
     ];
     for (role, allowed) in [("public", &[][..]), ("recollect_worker", &of_workers)] {

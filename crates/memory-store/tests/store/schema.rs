@@ -270,6 +270,13 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
     let world = World::new().await;
     let (store, caller) = (&world.store, &world.caller);
     let owner = world.owner().await;
+    let subscription =
+        "INSERT INTO recollect.subscriptions (tenant_id, name, app_id, user_id, actions, url)
+                        VALUES ($1, 'all', '', '', '{}', '')";
+    owner
+        .execute(subscription, &[&caller.tenant.as_str()])
+        .await
+        .unwrap();
     let thread = world.thread().await.id;
     let append = Append {
         thread,
@@ -440,9 +447,14 @@ async fn a_deleted_thread_leaves_rows_only_where_its_end_is_recorded() {
     assert_eq!(with_rows_of(&owner, &tables, thread).await, tables);
     store.threads(caller).delete_thread(thread).await.unwrap();
     tables.push("object_deletions".to_owned());
-    // The queues to the index and to object storage, and the record of changes.
+    // The queues to the index, to subscribers and to object storage, and the record of changes.
     assert_eq!(
         with_rows_of(&owner, &tables, thread).await,
-        ["outbox", "transactions", "object_deletions"]
+        [
+            "outbox",
+            "subscription_events",
+            "transactions",
+            "object_deletions"
+        ]
     );
 }

@@ -7,8 +7,9 @@ use memory_contract::proto::{
     ledger_service_client::LedgerServiceClient, memory_service_client::MemoryServiceClient,
     message_service_client::MessageServiceClient,
     observation_service_client::ObservationServiceClient, plan_service_client::PlanServiceClient,
-    recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
-    transfer_service_client::TransferServiceClient,
+    recall_service_client::RecallServiceClient,
+    subscription_service_client::SubscriptionServiceClient,
+    thread_service_client::ThreadServiceClient, transfer_service_client::TransferServiceClient,
     working_memory_service_client::WorkingMemoryServiceClient,
 };
 use tonic::metadata::{Ascii, MetadataValue};
@@ -125,6 +126,11 @@ impl Client {
 
     pub fn working_memories(&self) -> WorkingMemoryServiceClient<Transport> {
         WorkingMemoryServiceClient::new(self.transport.clone())
+            .max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    pub fn subscriptions(&self) -> SubscriptionServiceClient<Transport> {
+        SubscriptionServiceClient::new(self.transport.clone())
             .max_decoding_message_size(MESSAGE_BYTES)
     }
 

@@ -62,6 +62,7 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
         Command::History(args) => commands::history::run(args).await,
         Command::Plan(args) => commands::plan::run(args).await,
         Command::Watch(args) => commands::watch::run(args).await,
+        Command::Subscription(args) => commands::subscription::run(args).await,
         Command::Observations(args) => commands::observations::run(args).await,
         Command::WorkingMemory(args) => commands::working_memory::run(args).await,
         Command::Summary(args) => commands::summary::run(args).await,

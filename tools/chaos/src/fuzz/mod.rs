@@ -169,7 +169,7 @@ impl Shared {
         let mut rng = Rng::with_seed(self.options.seed.wrapping_add(number.wrapping_mul(SPREAD)));
         let method = &self.methods[rng.usize(0..self.methods.len())];
         let mut request = Request::new(self.request(method, &mut rng));
-        let endless = method.name() == "WatchThread";
+        let endless = ["StreamEvents", "WatchThread"].contains(&method.name());
         request.set_timeout(match rng.u8(0..32) {
             0 => Duration::from_millis(rng.u64(1..50)),
             _ => CALL_TIMEOUT,

@@ -15,6 +15,7 @@ from recollect._async.admin import AsyncAdmin
 from recollect._async.app import AsyncApp
 from recollect._async.pages import pages
 from recollect._async.session import AsyncSession
+from recollect._async.subscriptions import AsyncSubscriptions
 from recollect._async.user import AsyncUser
 from recollect._calls import call_error
 from recollect._connect import AsyncChannels, Connection
@@ -150,6 +151,11 @@ class AsyncRecollect:
     def admin(self) -> AsyncAdmin:
         """What operators do: deleting users, and reading the audit log."""
         return AsyncAdmin(self._channels)
+
+    @property
+    def subscriptions(self) -> AsyncSubscriptions:
+        """Subscriptions to changes, delivered by webhooks or streams."""
+        return AsyncSubscriptions(self._channels)
 
     async def apps(self, *, timeout: float | None = None) -> AsyncIterator[str]:
         """The ids of the apps that have threads or memories."""

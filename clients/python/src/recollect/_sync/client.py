@@ -15,6 +15,7 @@ from recollect._sync.admin import Admin
 from recollect._sync.app import App
 from recollect._sync.pages import pages
 from recollect._sync.session import Session
+from recollect._sync.subscriptions import Subscriptions
 from recollect._sync.user import User
 from recollect._calls import call_error
 from recollect._connect import Channels, Connection
@@ -149,6 +150,11 @@ class Recollect:
     def admin(self) -> Admin:
         """What operators do: deleting users, and reading the audit log."""
         return Admin(self._channels)
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        """Subscriptions to changes, delivered by webhooks or streams."""
+        return Subscriptions(self._channels)
 
     def apps(self, *, timeout: float | None = None) -> Iterator[str]:
         """The ids of the apps that have threads or memories."""

@@ -26,6 +26,13 @@ pub(crate) struct Bounds {
 
 /// Calls that name content by its digest: row-level security finds it among what the caller reaches.
 const BY_DIGEST: [&str; 1] = ["GetFileContent"];
+/// Calls that name a subscription, or all: their handler knows whose changes it delivers.
+const OF_SUBSCRIPTIONS: [&str; 4] = [
+    "AcknowledgeEvents",
+    "GetSubscription",
+    "ListSubscriptions",
+    "StreamEvents",
+];
 /// Calls about an app that reveal nothing of its users.
 const OF_APPS: [&str; 2] = ["GetAppPolicy", "GetEffectivePolicy"];
 
@@ -50,7 +57,10 @@ impl Bounds {
         let descriptor = descriptor.ok_or(ApiError::OutOfBounds { field: None })?;
         let (message, request) = message::read(request, descriptor, self.max_bytes).await?;
         let names = names(&message);
-        if names.is_empty() && !BY_DIGEST.contains(&&*method.name) {
+        let is_checked_later = [BY_DIGEST.as_slice(), &OF_SUBSCRIPTIONS]
+            .iter()
+            .any(|calls| calls.contains(&&*method.name));
+        if names.is_empty() && !is_checked_later {
             return Err(ApiError::OutOfBounds { field: None }.into());
         }
         let everything = unbound(caller);

@@ -17,12 +17,12 @@ use memory_contract::proto::{
     GetNodeMemoryStatusRequest, GetNodeMemoryStatusResponse, GetServerInfoRequest,
     GetServerInfoResponse, ListDeadLettersRequest, ListDeadLettersResponse, ListDeletionsRequest,
     ListDeletionsResponse, ListTransactionsRequest, ListTransactionsResponse, ReindexRequest,
-    ReindexResponse, TransactionAction,
+    ReindexResponse,
 };
 use memory_contract::{
-    Invalid, check,
+    check,
     convert::{
-        Outcome, action_from, action_name, check_period, duration, outcome_from, timestamp,
+        Outcome, action_from, actions_from, check_period, duration, outcome_from, timestamp,
         timestamp_of,
     },
     key::KeyScope,
@@ -308,7 +308,7 @@ impl Admin {
         );
         let limit = fields.take(page_limit(page_size));
         let after = fields.take(PageToken::key(&identity, &page_token));
-        let actions = fields.take(actions_from(&actions));
+        let actions = fields.take(actions_from("actions", &actions));
         let start = fields.take(timestamp_of("start_time", start_time));
         let end = fields.take(timestamp_of("end_time", end_time));
         fields.take(check_period(start, end));
@@ -333,22 +333,6 @@ impl Admin {
             next_page_token: next_token(&identity, page.next),
         })
     }
-}
-
-/// Reads kinds of changes by their stored names.
-fn actions_from(actions: &[i32]) -> Result<Vec<String>, Invalid> {
-    if actions.len() > limits::FILTER_ACTIONS {
-        let problem = format!("must have at most {} entries", limits::FILTER_ACTIONS);
-        return Err(Invalid::new("actions", problem));
-    }
-    let read = |(index, action): (usize, &i32)| match TransactionAction::try_from(*action) {
-        Ok(TransactionAction::Unspecified) | Err(_) => Err(Invalid::new(
-            format!("actions[{index}]"),
-            "must be a TransactionAction",
-        )),
-        Ok(action) => Ok(action_name(action)),
-    };
-    actions.iter().enumerate().map(read).collect()
 }
 
 fn storage_usage(usage: Usage) -> proto::StorageUsage {

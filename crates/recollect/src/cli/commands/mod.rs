@@ -25,6 +25,7 @@ pub mod proxy;
 pub mod recall;
 pub mod serve;
 pub mod status;
+pub mod subscription;
 pub mod summary;
 pub mod thread;
 pub mod threads;

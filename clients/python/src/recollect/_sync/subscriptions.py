@@ -1,0 +1,100 @@
+# Written by clients/python/unasync from recollect/_async. Change that.
+"""Subscriptions to changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+import grpc
+
+from recollect import _requests, v1
+from recollect._arguments import make
+from recollect._calls import call_error
+from recollect._connect import Channels
+
+_STREAM = "/recollect.v1.SubscriptionService/StreamEvents"
+
+
+class Subscriptions:
+    """Subscriptions of a tenant. `Recollect.subscriptions` is one.
+
+    Creating and deleting them needs a key with the scope `admin`.
+    """
+
+    def __init__(self, channels: Channels) -> None:
+        self._channels = channels
+
+    def __repr__(self) -> str:
+        return "<Subscriptions>"
+
+    def create(
+        self,
+        name: str,
+        *,
+        app: str = "",
+        user: str = "",
+        actions: Sequence[str] = (),
+        url: str = "",
+        timeout: float | None = None,
+    ) -> v1.CreateSubscriptionResponse:
+        """Creates a subscription to the changes that begin from now on. With a URL, the answer
+        has the `secret` that `verify_webhook` takes; it cannot be read again.
+
+        Args:
+            name: the name: 1 to 64 characters of a-z, A-Z, 0-9, `.`, `_` and `-`.
+            app: only changes of this app. Empty: of all.
+            user: only changes of this user. Empty: of all.
+            actions: only changes of these kinds, such as `append_messages`. Default: all.
+            url: where events are sent as webhooks. Empty: they are only streamed.
+            timeout: the seconds the call may take. Default: the client's.
+        """
+        request = make(
+            v1.CreateSubscriptionRequest, name=name, app_id=app, user_id=user, url=url
+        )
+        _requests.fill(request, {"actions": actions})
+        return self._channels.stubs().subscription.CreateSubscription(
+            request, timeout=timeout
+        )
+
+    def list(self, *, timeout: float | None = None) -> Sequence[v1.Subscription]:
+        """All subscriptions, by name, with what waits in them."""
+        request = v1.ListSubscriptionsRequest()
+        stubs = self._channels.stubs().subscription
+        response = stubs.ListSubscriptions(request, timeout=timeout)
+        return response.subscriptions
+
+    def delete(self, name: str, *, timeout: float | None = None) -> bool:
+        """Deletes a subscription with the events that wait in it. False: there was none."""
+        request = make(v1.DeleteSubscriptionRequest, name=name)
+        stubs = self._channels.stubs().subscription
+        return (stubs.DeleteSubscription(request, timeout=timeout)).deleted
+
+    def events(self, name: str) -> Iterator[v1.SubscriptionEvent]:
+        """The events of a subscription, from the first that was not acknowledged on. A batch is
+        acknowledged when the event after it is asked for: one that was not finished comes again,
+        with the same `event_id`. A lost connection is made again.
+        """
+        request = make(v1.StreamEventsRequest, name=name)
+        settings = self._channels.connection.settings
+        failures = 0
+        while True:
+            stubs = self._channels.stubs().subscription
+            stream = stubs.StreamEvents(request)
+            try:
+                for batch in stream:
+                    failures = 0
+                    for event in batch.events:
+                        yield event
+                    stubs.AcknowledgeEvents(
+                        v1.AcknowledgeEventsRequest(name=name, batch_id=batch.batch_id)
+                    )
+                return
+            except grpc.RpcError as failed:
+                error = call_error(failed, settings, _STREAM)
+                failures += 1
+                if not error.may_resume or failures >= settings.retry.attempts:
+                    raise error from failed
+            finally:
+                stream.cancel()
+            time.sleep(settings.retry.pause(failures, error.retry_after))
