@@ -13,8 +13,8 @@ Examples:
   recollect index compare --app support --user ada --query \"Where is the spare key?\"
   recollect index compare --app support --sample 100 --top-k 5 --json | jq .meanOverlap
 
-  recollect index switch recollect.all-minilm-l6-v2-int8-r9
-  recollect index retire recollect.multilingual-e5-small-int8-r9
+  recollect index switch recollect.all-minilm-l6-v2-int8-r10
+  recollect index retire recollect.multilingual-e5-small-int8-r10
 
 While embedding_next is configured, a server fills a second index, with another embedding
 model, beside the one that serves. Both receive every change, so each can serve, and the

@@ -23,21 +23,11 @@ pub(crate) mod field {
     pub(crate) const APP: &str = "app";
     pub(crate) const USER: &str = "user";
     pub(crate) const THREAD: &str = "thread";
-    pub(crate) const MESSAGE: &str = "message";
-    pub(crate) const MEMORY: &str = "memory";
     pub(crate) const KIND: &str = "kind";
     pub(crate) const ROLE: &str = "role";
     pub(crate) const NAME: &str = "name";
-    pub(crate) const BRANCH: &str = "branch";
     pub(crate) const SEQ: &str = "seq";
-    pub(crate) const DEPTH: &str = "depth";
-    pub(crate) const QUESTION: &str = "question";
-    pub(crate) const SHORT: &str = "short";
     pub(crate) const SAID: &str = "said";
-    pub(crate) const FORM: &str = "form";
-    /// The number of a passage after the first one, and of all passages.
-    pub(crate) const PASSAGE: &str = "passage";
-    pub(crate) const PASSAGES: &str = "passages";
     /// The time of the event that a memory describes.
     pub(crate) const EVENT: &str = "event";
     pub(crate) const VALID_FROM: &str = "valid_from";
@@ -46,6 +36,8 @@ pub(crate) mod field {
     /// When it was recorded that the memory no longer holds; the largest number while it holds.
     pub(crate) const ENDED: &str = "ended";
     pub(crate) const META: &str = "meta";
+    /// What a search returns for the point, see [`crate::packed`].
+    pub(crate) const CANDIDATE: &str = "candidate";
     /// The groups of a point, see [`super::Group`].
     pub(crate) const GROUP: &str = "group";
 }

@@ -13,6 +13,7 @@ mod index;
 mod indexer;
 mod indexes;
 mod open;
+mod packed;
 mod payload;
 mod point;
 mod qdrant;

@@ -1,8 +1,8 @@
 //! The payload of points, which both backends write and read as JSON.
 
-use memory_contract::{TenantId, ThreadId, message::Role};
+use memory_contract::TenantId;
 use memory_store::MemoryRecord;
-use memory_text::{Form, LexicalVector};
+use memory_text::LexicalVector;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -11,26 +11,9 @@ use crate::filter::{
     Group, Kind, Selection, field, label, labeled, memory_tags, message_tags, micros, passage_id,
     point_id,
 };
+use crate::packed::{of_memory, pack, pack_memory, unpack};
 use crate::point::{Change, MOST_PASSAGES, MemoryPoint, Point, Subject};
 use crate::vocabulary::Vocabulary;
-
-/// The payload fields of a [`Candidate`].
-pub(crate) const CANDIDATE: [&str; 14] = [
-    field::MESSAGE,
-    field::MEMORY,
-    field::THREAD,
-    field::SEQ,
-    field::BRANCH,
-    field::DEPTH,
-    field::ROLE,
-    field::NAME,
-    field::QUESTION,
-    field::SHORT,
-    field::SAID,
-    field::FORM,
-    field::PASSAGE,
-    field::PASSAGES,
-];
 
 /// How a field is indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +52,7 @@ pub struct EncodedPoint {
     pub(crate) id: Uuid,
     /// The candidate that a search returns for the point, with score 0.
     pub candidate: Candidate,
-    /// The fields to filter by, and the fields of the candidate.
+    /// The fields to filter by, and the packed candidate.
     pub payload: Map<String, Value>,
     /// Dense vector of length 1; `None` in an index without a model.
     pub dense: Option<Vec<f32>>,
@@ -148,15 +131,15 @@ fn encoded_passages(
     let of = u16::try_from(passages.len() + 1).unwrap_or(u16::MAX);
     let numbered = (2_u16..).zip(passages).take(usize::from(MOST_PASSAGES));
     let encoded = numbered.map(|(number, vector)| {
+        let candidate = Candidate {
+            passage: Some(Passage { number, of }),
+            ..whole.candidate.clone()
+        };
         let mut payload = whole.payload.clone();
-        payload.insert(field::PASSAGE.to_owned(), number.into());
-        payload.insert(field::PASSAGES.to_owned(), of.into());
+        payload.insert(field::CANDIDATE.to_owned(), pack(&candidate).into());
         EncodedPoint {
-            id: passage_id(tenant, whole.candidate.id.into(), number),
-            candidate: Candidate {
-                passage: Some(Passage { number, of }),
-                ..whole.candidate.clone()
-            },
+            id: passage_id(tenant, candidate.id.into(), number),
+            candidate,
             payload,
             dense: Some(vector),
             lexical: LexicalVector::default(),
@@ -168,13 +151,14 @@ fn encoded_passages(
 
 impl From<Point> for EncodedPoint {
     fn from(mut point: Point) -> Self {
+        let candidate = candidate_of(&point);
         Self {
             id: point_id(&point.tenant, Subject::Message(point.message)),
             dense: point.dense.take(),
             lexical: std::mem::take(&mut point.lexical),
             vocabulary: Vocabulary::new(&point.tenant),
-            candidate: candidate_of(&point),
-            payload: payload(&point),
+            payload: payload(&point, &candidate),
+            candidate,
         }
     }
 }
@@ -213,7 +197,7 @@ fn memory_payload(point: &MemoryPoint) -> Map<String, Value> {
     let (app, user) = (owner.app.as_str(), owner.user.as_str());
     let mut payload = common(&point.tenant, app, user, Kind::Memory);
     let mut put = |field: &str, value: Value| payload.insert(field.to_owned(), value);
-    put(field::MEMORY, id.to_string().into());
+    put(field::CANDIDATE, pack_memory(id.uuid()).into());
     if let Some(thread) = thread {
         put(field::THREAD, thread.to_string().into());
     }
@@ -257,22 +241,22 @@ fn common(tenant: &TenantId, app: &str, user: &str, kind: Kind) -> Map<String, V
         .collect()
 }
 
-fn payload(point: &Point) -> Map<String, Value> {
+fn payload(point: &Point, candidate: &Candidate) -> Map<String, Value> {
     let Point {
-        message,
+        message: _,
         tenant,
         app,
         user,
         thread,
         seq,
-        branch,
-        depth,
-        question,
-        short,
+        branch: _,
+        depth: _,
+        question: _,
+        short: _,
         role,
         name,
         said,
-        form,
+        form: _,
         metadata,
         dense: _,
         passages: _,
@@ -288,22 +272,13 @@ fn payload(point: &Point) -> Map<String, Value> {
     let groups: Vec<Value> = groups.map(|group| group.value(tenant).into()).into();
     put(field::GROUP, groups.into());
     put(field::THREAD, thread.to_string().into());
-    put(field::MESSAGE, message.to_string().into());
     put(field::ROLE, role.as_str().into());
     if !name.is_empty() {
         put(field::NAME, name.as_str().into());
     }
     put(field::SEQ, (*seq).into());
-    put(field::BRANCH, (*branch).into());
-    put(field::DEPTH, (*depth).into());
-    if *question {
-        put(field::QUESTION, true.into());
-    }
-    if *short {
-        put(field::SHORT, true.into());
-    }
     put(field::SAID, micros(*said).into());
-    put(field::FORM, form.encode().into());
+    put(field::CANDIDATE, pack(candidate).into());
     let tags: Vec<Value> = message_tags(metadata).map(Value::from).collect();
     if !tags.is_empty() {
         put(field::META, tags.into());
@@ -331,57 +306,5 @@ fn candidate_of(point: &Point) -> Candidate {
 
 /// Reads a candidate without a score from a payload; `None` for a payload of another form.
 pub(crate) fn candidate(payload: &Map<String, Value>) -> Option<Candidate> {
-    let text = |field: &str| payload.get(field).and_then(Value::as_str);
-    let number = |field: &str| payload.get(field).and_then(Value::as_i64);
-    let flag = |field: &str| {
-        payload
-            .get(field)
-            .and_then(Value::as_bool)
-            .unwrap_or_default()
-    };
-    if let Some(memory) = text(field::MEMORY) {
-        return Some(of_memory(Uuid::parse_str(memory).ok()?));
-    }
-    Some(Candidate {
-        id: Uuid::parse_str(text(field::MESSAGE)?).ok()?,
-        thread: ThreadId::from(Uuid::parse_str(text(field::THREAD)?).ok()?),
-        seq: number(field::SEQ)?,
-        branch: i32::try_from(number(field::BRANCH)?).ok()?,
-        depth: i32::try_from(number(field::DEPTH)?).ok()?,
-        role: text(field::ROLE).and_then(Role::from_name)?,
-        name: text(field::NAME).unwrap_or_default().into(),
-        question: flag(field::QUESTION),
-        short: flag(field::SHORT),
-        said: number(field::SAID).unwrap_or_default(),
-        form: text(field::FORM).and_then(Form::decode),
-        passage: passage(payload),
-        score: 0.0,
-    })
-}
-
-fn passage(payload: &Map<String, Value>) -> Option<Passage> {
-    let number = |field| u16::try_from(payload.get(field)?.as_i64()?).ok();
-    Some(Passage {
-        number: number(field::PASSAGE)?,
-        of: number(field::PASSAGES)?,
-    })
-}
-
-/// A candidate of a memory, which has no place in a thread.
-pub(super) fn of_memory(id: Uuid) -> Candidate {
-    Candidate {
-        id,
-        thread: ThreadId::from(Uuid::nil()),
-        seq: 0,
-        branch: 0,
-        depth: 0,
-        role: Role::User,
-        name: "".into(),
-        question: false,
-        short: false,
-        said: 0,
-        form: None,
-        passage: None,
-        score: 0.0,
-    }
+    unpack(payload.get(field::CANDIDATE)?.as_str()?)
 }

@@ -52,7 +52,7 @@ impl IndexSchema {
     }
 
     /// The versioned collection's name, such as
-    /// `recollect.multilingual-e5-small-int8-r9`.
+    /// `recollect.multilingual-e5-small-int8-r10`.
     pub fn collection(&self) -> &str {
         &self.collection
     }

@@ -21,4 +21,4 @@ pub use words::{characters, hash, words};
 
 /// The version of the recipe by which messages become texts to embed and weighted words. It is part
 /// of the name of a collection: change it with the recipe.
-pub const RECIPE_VERSION: &str = "r9";
+pub const RECIPE_VERSION: &str = "r10";

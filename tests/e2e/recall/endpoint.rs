@@ -284,7 +284,7 @@ async fn b20_a_local_model_is_changed_to_one_behind_an_endpoint() {
     let server = Server::start(&dir, &beside);
     let client = server.client(Key::Acme).await;
     index_ready(&client).await;
-    let new = format!("recollect.words-{EMBEDDING_DIMENSIONS}-r9");
+    let new = format!("recollect.words-{EMBEDDING_DIMENSIONS}-r10");
     eventually("the new index is complete", LATER, async || {
         let listed = index(&["list", "--json"]);
         let line = listed.lines().find(|line| line.contains(&new));

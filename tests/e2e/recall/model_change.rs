@@ -19,8 +19,8 @@ use super::qdrant::{index_ready, role};
 
 const APP: &str = "app";
 /// The names of the two collections without the alias and the hyphen before them.
-const OLD_MODEL: &str = "all-minilm-l6-v2-int8-r9";
-const NEW_MODEL: &str = "multilingual-e5-small-int8-r9";
+const OLD_MODEL: &str = "all-minilm-l6-v2-int8-r10";
+const NEW_MODEL: &str = "multilingual-e5-small-int8-r10";
 /// Configures the new model beside the old one, and later alone.
 const NEW_BESIDE_OLD: &str = "embedding_next.model = \"multilingual-e5-small\"";
 const NEW_ALONE: &str = "embedding.model = \"multilingual-e5-small\"";
@@ -287,7 +287,7 @@ async fn b08_the_model_is_changed_and_changed_back_while_a_caller_notices_nothin
     assert_eq!(compared.queries.len(), ASKED.len());
     assert!(compared.mean_overlap > 0.5, "{}", compared.mean_overlap);
 
-    let unknown = index(env, &["switch", "recollect-other-r9"]);
+    let unknown = index(env, &["switch", "recollect-other-r10"]);
     assert_eq!(unknown.code, Some(4), "{unknown:?}");
     index(env, &["switch", new]).ok();
     for client in fleet.clients() {

@@ -1,7 +1,7 @@
 //! Which candidates are kept.
 
 use super::*;
-use crate::payload::of_memory;
+use crate::packed::of_memory;
 
 fn candidate(seq: i64) -> Candidate {
     Candidate {

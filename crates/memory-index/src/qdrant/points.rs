@@ -15,8 +15,7 @@ use super::wire::{candidates, filter_of, removal};
 use crate::backend::Backend;
 use crate::candidate::Candidate;
 use crate::error::IndexError;
-use crate::filter::{Graph, Selection};
-use crate::payload::CANDIDATE;
+use crate::filter::{Graph, Selection, field};
 
 impl QdrantIndex {
     /// Writes, and distinguishes an outage from refused changes.
@@ -92,7 +91,7 @@ impl QdrantIndex {
             return Ok(HashMap::new());
         }
         let ids: Vec<PointId> = points.into_iter().map(|id| id.to_string().into()).collect();
-        let fields = CANDIDATE.map(str::to_owned).to_vec();
+        let fields = vec![field::CANDIDATE.to_owned()];
         let request = GetPointsBuilder::new(self.schema.collection(), ids)
             .with_payload(PayloadIncludeSelector { fields });
         let found = self

@@ -205,7 +205,7 @@ async fn preparing_reports_the_existing_collection(index: Arc<dyn Index>) {
     let status = index.status(&TenantId::new("acme")).await;
     assert_eq!((status.state, status.points), (IndexState::Ready, 0));
     assert!(
-        status.collection.ends_with(".test-model-r9"),
+        status.collection.ends_with(".test-model-r10"),
         "{}",
         status.collection
     );
@@ -1440,7 +1440,7 @@ async fn the_alias_points_to_the_collection_that_is_published() {
     };
     let other = open_index(&config, IndexSchema::new("memory", Some(&model))).unwrap();
     let second = other.schema().collection().to_owned();
-    assert_eq!(second, "memory.another-model-r9");
+    assert_eq!(second, "memory.another-model-r10");
     other.prepare().await.unwrap();
     other.mark_rebuilding(true).await.unwrap();
     assert_eq!(server.aliases(), alias(&first));

@@ -216,7 +216,7 @@ fn an_erasure_removes_what_is_left_of_an_index_that_was_partly_removed() {
     let mut writer = filled(directory.path());
     let left = directory
         .path()
-        .join("recollect-other-r9.broken-1/engine-3");
+        .join("recollect-other-r10.broken-1/engine-3");
     fs::create_dir_all(&left).unwrap();
     copy_engine(writer.shard().unwrap().path(), &left).unwrap();
     let unrelated = directory.path().join("notes");
