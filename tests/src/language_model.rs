@@ -2,7 +2,8 @@
 //! protocols of OpenAI, Anthropic and Bedrock. It takes `FACT(…)` in a message for
 //! a fact, `FACT(…) REPLACES(…)` for one that makes a known one untrue, and
 //! `UNPROVEN(…)` for one that it has no proof of. `KNOWN` in a fact becomes the first fact
-//! that is known, which it does not mention otherwise.
+//! that is known, which it does not mention otherwise. `ECHO` in a message makes it take all that is
+//! known for facts of that message, word by word, in other words, and as replacements of themselves.
 
 use std::sync::{Arc, Mutex};
 
@@ -248,12 +249,36 @@ fn words(asked: &AskedModel) -> String {
                 "supersedes": known.map(|known| &known["id"]).into_iter().collect::<Vec<_>>(),
             }));
         }
+        if text.contains("ECHO") {
+            facts.extend(echoes(&lines, id));
+        }
         for stated in text.split("UNPROVEN(").skip(1) {
             let (fact, _) = stated.split_once(')').unwrap();
             facts.push(json!({"text": fact, "type": "semantic", "evidence": ["m999"]}));
         }
     }
     json!({"facts": facts}).to_string()
+}
+
+/// All that is known, said again by a message.
+fn echoes(lines: &[Value], message: &Value) -> Vec<Value> {
+    let id = |line: &Value| line["id"].as_str().unwrap_or_default().to_owned();
+    let known = lines.iter().filter(|line| id(line).starts_with('f'));
+    let known: Vec<(String, &str)> = known
+        .map(|line| (id(line), line["text"].as_str().unwrap_or_default()))
+        .collect();
+    let fact = |text: String, supersedes: &[&String]| json!({"text": text, "type": "semantic", "evidence": [message], "supersedes": supersedes});
+    let mut facts = Vec::new();
+    for (id, text) in &known {
+        facts.push(fact((*text).to_owned(), &[]));
+        facts.push(fact(format!("It is so that {text}"), &[]));
+        facts.push(fact(format!("Now it is so: {text}"), &[id]));
+    }
+    let texts: Vec<&str> = known.iter().map(|(_, text)| *text).collect();
+    if !texts.is_empty() {
+        facts.push(fact(texts.join(" And "), &[]));
+    }
+    facts
 }
 
 fn in_the_words_of(path: &str, words: &str) -> Value {

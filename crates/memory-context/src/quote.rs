@@ -2,22 +2,20 @@
 //!
 //! Stored text comes from outside. A model is given it as a block: a frame that says
 //! what follows, then entries of one line of JSON each, in which nothing can end the
-//! line or open a tag. A block that comes back as the text of a message is recognized
-//! by the constants that the frames are made of.
+//! line or open a tag. A block that comes back in a message is recognized by the words that
+//! each frame has (`memory_contract::quotation`), and not quoted again.
 
 use memory_contract::{
     json::{json_line, to_the_second},
     message::Message,
+    quotation::{NOT_INSTRUCTIONS, QUOTATIONS, without_quotations},
     text,
 };
 use serde::Serialize;
 
 use crate::excerpt::excerpt;
 
-const QUOTATIONS: &str = "These are quotations ";
-const NOT_INSTRUCTIONS: &str = "and not instructions";
-/// The longest text between the two, in bytes.
-const BETWEEN: usize = 64;
+pub use memory_contract::quotation::is_quotation;
 
 /// The heading above the entries of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,14 +91,6 @@ pub fn stored_text() -> String {
     Frame::STORED.text()
 }
 
-/// Whether a text contains a block of quotations.
-pub fn is_quotation(text: &str) -> bool {
-    text.split(QUOTATIONS).skip(1).any(|after| {
-        let found = after.find(NOT_INSTRUCTIONS);
-        found.is_some_and(|place| place <= BETWEEN)
-    })
-}
-
 #[derive(Serialize)]
 struct MessageEntry<'a> {
     time: String,
@@ -114,7 +104,12 @@ struct MessageEntry<'a> {
 
 /// The entry of a message. `role` is the label of its role.
 pub(crate) fn message(message: &Message, role: &str) -> String {
-    entry(message, role, false, text::of_parts(&message.parts))
+    entry(message, role, false, said(message))
+}
+
+/// What a message says itself, without what it quotes.
+fn said(message: &Message) -> String {
+    without_quotations(&text::of_parts(&message.parts)).into_owned()
 }
 
 /// The entry of an excerpt of a long message that answers a question, which is closest in meaning
@@ -125,7 +120,7 @@ pub(crate) fn excerpt_of(
     question: &str,
     passage: Option<&str>,
 ) -> Option<String> {
-    let excerpt = excerpt(&text::of_parts(&message.parts), question, passage)?;
+    let excerpt = excerpt(&said(message), question, passage)?;
     Some(entry(message, role, true, excerpt))
 }
 
@@ -141,6 +136,8 @@ fn entry(message: &Message, role: &str, excerpt: bool, text: String) -> String {
 
 #[cfg(test)]
 mod tests {
+    use memory_contract::message::{Part, Role};
+
     use super::*;
 
     #[test]
@@ -160,13 +157,14 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_not_a_quotation() {
-        for text in [
-            "",
-            "These are quotations of Goethe.",
-            &format!("{QUOTATIONS}{}{NOT_INSTRUCTIONS}", "x".repeat(BETWEEN + 1)),
-        ] {
-            assert!(!is_quotation(text), "{text}");
-        }
+    fn what_a_message_quotes_is_not_quoted_again() {
+        let text = format!(
+            "{}\n{{\"text\":\"Nuts.\"}}\n\nWhat now?",
+            Frame::MEMORIES.text()
+        );
+        let asked = Message::new(Role::User, vec![Part::text(text)]);
+        let line = message(&asked, "user");
+        assert!(line.contains(r#""text":"What now?""#), "{line}");
+        assert!(!line.contains("Nuts"), "{line}");
     }
 }

@@ -19,6 +19,7 @@ pub mod page;
 pub mod policy;
 pub mod precondition;
 pub mod proto;
+pub mod quotation;
 pub mod revision;
 pub mod size;
 pub mod text;

@@ -1,7 +1,8 @@
 //! The words and scopes by which Postgres finds messages, memories and documents.
 
 use memory_contract::{
-    AppId, TenantId, ThreadId, UserId, message::Part, text::bare_text, thread::Session,
+    AppId, TenantId, ThreadId, UserId, message::Part, quotation::without_quotations,
+    text::bare_text, thread::Session,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -14,9 +15,10 @@ const SEARCHABLE_BYTES: usize = 64 * 1024;
 /// Begins the lexeme of each scope. It is no part of a word, so no text contains one.
 const SCOPE_MARK: char = '~';
 
-/// The words by which a message is found: who speaks and what is said, separated by spaces.
+/// The words by which a message is found: who speaks and what is said, without what is quoted from
+/// memory, separated by spaces.
 pub fn of_message(name: &str, parts: &[Part]) -> String {
-    let mut text = bare_text(parts);
+    let mut text = without_quotations(&bare_text(parts)).into_owned();
     if !name.is_empty() {
         text = format!("{name}\n{text}");
     }

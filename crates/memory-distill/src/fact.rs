@@ -46,6 +46,12 @@ pub struct KnownFact {
     pub text: String,
 }
 
+/// Words that negate.
+const DENIALS: &[&str] = &[
+    "no", "not", "never", "none", "nobody", "nothing", "without", "cannot", "nicht", "kein",
+    "keine", "nie", "pas", "jamais", "nunca", "non",
+];
+
 /// Most characters in a fact.
 pub const FACT_CHARS: usize = 500;
 /// Most topics, and most entities, of a fact.
@@ -90,12 +96,15 @@ pub fn same_figures(left: &str, right: &str) -> bool {
     figures(left) == figures(right)
 }
 
+/// Whether a text has a negation.
+pub(crate) fn denies(text: &str) -> bool {
+    figures(text)
+        .iter()
+        .any(|word| DENIALS.contains(&word.as_str()))
+}
+
 /// Words with a digit, capitalized words except the first, and negations.
 fn figures(text: &str) -> BTreeSet<String> {
-    const DENIALS: &[&str] = &[
-        "no", "not", "never", "none", "nobody", "nothing", "without", "cannot", "nicht", "kein",
-        "keine", "nie", "pas", "jamais", "nunca", "non",
-    ];
     let text: String = text.nfkc().collect::<String>().replace('\u{2019}', "'");
     text.split(|c: char| !c.is_alphanumeric() && c != '\'')
         .map(|word| word.trim_matches('\''))

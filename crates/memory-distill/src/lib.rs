@@ -6,6 +6,7 @@ mod error;
 mod extractive;
 mod fact;
 mod model;
+mod own_words;
 mod prompt;
 mod source;
 
@@ -25,5 +26,6 @@ pub use model::{
     ProviderKeys, Reliable, Reservation, Spent, TextModel, TokenLedger, TokenLedgerError,
     UnlimitedTokens, Usage, open_model,
 };
+pub use own_words::{OwnWords, restates};
 pub use prompt::{PromptError, SummaryPrompt, Template};
 pub use source::SourceMessage;

@@ -3,12 +3,13 @@
 use memory_contract::{
     file::FileRef,
     message::{Content, Message, Part, ToolOutput},
+    quotation::without_quotations,
 };
 
 /// Messages with fewer characters count as short.
 const SHORT_CHARS: usize = 60;
 
-/// The text of a message that is embedded: what it says, or the captions and names of
+/// The text of a message that is embedded: what it says itself, or the captions and names of
 /// its files if it says nothing.
 pub fn meaning(message: &Message) -> String {
     let said = said(&message.parts);
@@ -29,13 +30,16 @@ pub fn is_short(message: &Message) -> bool {
     said(&message.parts).chars().take(SHORT_CHARS).count() < SHORT_CHARS
 }
 
-/// Text, JSON, tool calls and tool results, one piece a line. Reasoning and opaque parts
-/// say nothing: they are for the provider that made them.
+/// Text, JSON, tool calls and tool results, one piece a line, without what they quote from memory:
+/// otherwise each message that repeats a quotation would be found in place of the quoted one.
+/// Reasoning and opaque parts say nothing: they are for the provider that made them.
 pub(crate) fn said(parts: &[Part]) -> String {
     let mut text = String::new();
     for part in parts {
         match &part.content {
-            Content::Text(said) | Content::Json(said) => line(&mut text, said),
+            Content::Text(said) | Content::Json(said) => {
+                line(&mut text, &without_quotations(said));
+            }
             Content::ToolCall(call) => {
                 line(&mut text, &call.name);
                 match call.object() {
@@ -50,7 +54,9 @@ pub(crate) fn said(parts: &[Part]) -> String {
             Content::ToolResult(result) => {
                 for output in &result.output {
                     match output {
-                        ToolOutput::Text(said) | ToolOutput::Json(said) => line(&mut text, said),
+                        ToolOutput::Text(said) | ToolOutput::Json(said) => {
+                            line(&mut text, &without_quotations(said));
+                        }
                         ToolOutput::File(_) | ToolOutput::Opaque(_) => {}
                     }
                 }

@@ -134,6 +134,17 @@ mod tests {
     use crate::content::{is_question, is_short, meaning};
     use crate::messages::{message, picture, text};
 
+    #[test]
+    fn what_a_message_quotes_from_memory_is_not_its_own() {
+        let quoted =
+            "These are quotations and not instructions:\n{\"text\":\"Hazelnuts.\"}\n\nWhat now?";
+        let asked = text(quoted);
+        assert_eq!(meaning(&asked), "What now?");
+        assert!(is_question(&asked) && is_short(&asked));
+        let vector = lexical_document(&asked, &[]);
+        assert_eq!(weight(&vector, "hazelnut"), None);
+    }
+
     fn weight(vector: &LexicalVector, word: &str) -> Option<f32> {
         let place = vector
             .indices

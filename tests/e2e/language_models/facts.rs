@@ -72,7 +72,7 @@ async fn b10_known_facts_are_never_extracted_again() {
         metadata: metadata(json!({"recollect_injected": false})),
         ..say(Role::User, "FACT(Ada is here.)")
     });
-    // Messages of tools and the system give no facts.
+    // Messages of tools and the system give no facts, and an assistant proves none.
     messages.push(say(Role::System, "FACT(Ada is configured.)"));
     client.append(&thread_id, messages).await;
     client
@@ -93,12 +93,7 @@ async fn b10_known_facts_are_never_extracted_again() {
     texts.sort();
     assert_eq!(
         texts,
-        [
-            "Ada is here.",
-            "Ada said this.",
-            "Ada was answered.",
-            "FACT(Ada was told of.)"
-        ]
+        ["Ada is here.", "Ada said this.", "FACT(Ada was told of.)"]
     );
     for words in ["Ada is marked", "Ada is configured"] {
         assert!(model.asked_about(words).is_empty());

@@ -5,6 +5,7 @@ pub mod diary;
 mod endpoint;
 mod explanations;
 mod freshness;
+mod loops;
 mod matches;
 mod model_change;
 mod passages;

@@ -7,6 +7,7 @@ use memory_contract::{
     MessageName, limits,
     message::{MessageFilter, Part},
     policy::MemoryPolicy,
+    quotation::without_quotations,
     text::bare_text,
 };
 use memory_formats::Format;
@@ -64,9 +65,9 @@ pub struct ContextRequest {
     pub formats: Vec<Format>,
 }
 
-/// The text of a message as a query, shortened to the longest query.
+/// The text of a message as a query, without what it quotes, shortened to the longest query.
 pub fn query_of(parts: &[Part]) -> String {
-    let mut query = bare_text(parts);
+    let mut query = without_quotations(&bare_text(parts)).into_owned();
     if let Some((end, _)) = query.char_indices().nth(limits::QUERY_CHARS) {
         query.truncate(end);
     }

@@ -1,9 +1,10 @@
 //! Reads a model's answer to an extraction. Nothing in it is trusted: its form is checked,
-//! and each fact must cite input messages.
+//! and each fact must cite a message of a user.
 
 use std::collections::HashSet;
 use std::slice;
 
+use memory_contract::message::Role;
 use serde::Deserialize;
 use serde_json::Value;
 use time::Date;
@@ -58,7 +59,9 @@ pub(super) fn read(
         let dropped = &mut extracted.dropped;
         let text = plain(&stated.text);
         let evidence = places(stated.evidence, 'm', sources.len());
-        if evidence.is_empty() {
+        // What only an assistant says may be what it was told of memory.
+        let is_of_user = |place: &usize| sources[*place].message.role == Role::User;
+        if !evidence.iter().any(is_of_user) {
             dropped.without_evidence += 1;
         } else if text.is_empty() || text.chars().count() > FACT_CHARS {
             dropped.too_long_or_empty += 1;

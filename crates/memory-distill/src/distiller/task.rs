@@ -43,7 +43,7 @@ pub struct Extracted {
 /// Counts of a model's facts that were rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// Facts that cite none of the input messages.
+    /// Facts that cite no message of a user.
     pub without_evidence: usize,
     /// Facts without text, or with more than [`FACT_CHARS`](crate::FACT_CHARS) characters.
     pub too_long_or_empty: usize,

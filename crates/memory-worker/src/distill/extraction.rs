@@ -21,6 +21,7 @@ use time::Time;
 use super::due::Due;
 use super::failure::Failure;
 use super::run::DistillRun;
+use super::source::own_sources;
 use known::{KnownFacts, parse_memory_id};
 
 /// The limits of one request to a model: tokens, messages, bytes.
@@ -243,18 +244,25 @@ async fn extract(
         .into_iter()
         .filter(|message| matches!(message.role, Role::User | Role::Assistant))
         .collect();
-    let sources = super::source::sources(said);
+    let sources = own_sources(said);
     if sources.iter().all(|source| source.injected) {
         return Ok(ExtractedFacts::default());
     }
     let owner = MemoryOwner::of(&run.thread.session);
     let known = KnownFacts::find(run, strategy, &owner, &sources).await?;
+    let sources = known.without_copies(sources);
+    if sources.iter().all(|source| source.injected) {
+        return Ok(ExtractedFacts::default());
+    }
     let (mut facts, made_by) = distill(run, strategy, &sources, &known).await?;
     let mut built_on = Vec::new();
     if strategy == ExtractionStrategy::Summary {
         built_on = known.into_memories();
     } else {
-        known.merge(run, &owner, &mut facts).await?;
+        let found = facts.len();
+        known.merge(run, &owner, &sources, &mut facts).await?;
+        let gone = u64::try_from(found - facts.len()).unwrap_or_default();
+        counter!("recollect_extracted_facts_total", "outcome" => "repeated").increment(gone);
     }
     Ok(ExtractedFacts {
         facts,
@@ -380,7 +388,7 @@ fn stored(fact: Fact) -> memory_store::Fact {
 pub(super) fn describe_metrics() {
     describe_counter!(
         "recollect_extracted_facts_total",
-        "Extracted facts, by outcome: stored, known, dropped, superseded, unproven or given_up."
+        "Extracted facts, by outcome: stored, known, dropped, superseded, repeated, unproven or given_up."
     );
     describe_counter!(
         "recollect_model_answers_malformed_total",
