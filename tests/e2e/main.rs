@@ -31,6 +31,7 @@ mod memories;
 mod messages;
 mod nodes;
 mod pages;
+mod participants;
 mod plans;
 mod policies;
 mod proxy;

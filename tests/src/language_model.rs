@@ -31,6 +31,9 @@ pub enum Answering {
     /// As messages say.
     #[default]
     Well,
+    /// What any message says is a fact of whoever is asked about, proven by this message; and
+    /// what two messages in a row of users say, proven by both.
+    ForEveryone,
     /// Always with these words.
     Words(String),
     /// With an HTTP status.
@@ -161,6 +164,7 @@ async fn answer(
     let now = answering.borrow().clone();
     let words = match now {
         Answering::Well => words(&asked),
+        Answering::ForEveryone => words_for_everyone(&asked),
         Answering::Words(words) => words,
         Answering::Status(status) => {
             return StatusCode::from_u16(status).unwrap().into_response();
@@ -279,6 +283,30 @@ fn echoes(lines: &[Value], message: &Value) -> Vec<Value> {
         facts.push(fact(texts.join(" And "), &[]));
     }
     facts
+}
+
+/// Facts of all messages, whoever said them.
+fn words_for_everyone(asked: &AskedModel) -> String {
+    let lines = asked.user.lines();
+    let said: Vec<Value> = lines
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|line| line["role"].is_string())
+        .collect();
+    let alone = said
+        .iter()
+        .map(|line| json!({"text": line["text"], "evidence": [line["id"]]}));
+    let users = said
+        .windows(2)
+        .filter(|two| two.iter().all(|line| line["role"] == "user"));
+    let mixed = users.map(|two| {
+        let texts = two
+            .iter()
+            .map(|line| line["text"].as_str().unwrap_or_default());
+        let text = texts.collect::<Vec<_>>().join(" / ");
+        json!({"text": text, "evidence": [two[0]["id"], two[1]["id"]]})
+    });
+    let facts: Vec<Value> = alone.chain(mixed).collect();
+    json!({ "facts": facts }).to_string()
 }
 
 fn in_the_words_of(path: &str, words: &str) -> Value {

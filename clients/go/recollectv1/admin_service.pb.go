@@ -1615,8 +1615,8 @@ type GetDistillStatusResponse struct {
 	LastError string `protobuf:"bytes,5,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
 	// waiting_memory_count is the number of memories waiting to be indexed.
 	WaitingMemoryCount int64 `protobuf:"varint,6,opt,name=waiting_memory_count,json=waitingMemoryCount,proto3" json:"waiting_memory_count,omitempty"`
-	// dropped_fact_count is the number of facts from models that were dropped because
-	// no source supported them, for any tenant, since the responding process started.
+	// dropped_fact_count is the number of facts from models that were dropped because no
+	// message of their user supported them, for any tenant, since the process started.
 	// 0 without KEY_SCOPE_ADMIN. A separate worker process counts them in its metric
 	// `recollect_extracted_facts_total{outcome="unproven"}`.
 	DroppedFactCount int64 `protobuf:"varint,7,opt,name=dropped_fact_count,json=droppedFactCount,proto3" json:"dropped_fact_count,omitempty"`

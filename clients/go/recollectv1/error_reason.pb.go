@@ -163,7 +163,8 @@ const (
 	// copied. Copy into a thread without checkpoints.
 	ErrorReason_ERROR_REASON_CHECKPOINT_VALUES_DIFFER ErrorReason = 38
 	// ERROR_REASON_EXTRACTION_OFF (FAILED_PRECONDITION): no memories are extracted from the
-	// thread, because it has no user or the policy's extraction is EXTRACTION_STRATEGY_NONE.
+	// thread, because neither it nor its messages name a user, or the policy's extraction is
+	// EXTRACTION_STRATEGY_NONE.
 	// Set extraction in the policy of the app or the thread.
 	ErrorReason_ERROR_REASON_EXTRACTION_OFF ErrorReason = 39
 	// ERROR_REASON_RECORD_DIFFERS (FAILED_PRECONDITION): an imported record has other content

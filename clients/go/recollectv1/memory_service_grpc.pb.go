@@ -72,8 +72,8 @@ type MemoryServiceClient interface {
 	// ExtractMemories extracts memories from the newest messages of a thread now. Without it,
 	// the background does so once 1,000 tokens wait, or when the thread has been quiet
 	// for worker.distill.quiet (default 5 seconds). The call returns at once, or waits as long as
-	// max_wait. FAILED_PRECONDITION (EXTRACTION_OFF) if the thread has no user or its policy
-	// extracts nothing.
+	// max_wait. FAILED_PRECONDITION (EXTRACTION_OFF) if neither the thread nor a message of it
+	// names a user, or its policy extracts nothing.
 	ExtractMemories(ctx context.Context, in *ExtractMemoriesRequest, opts ...grpc.CallOption) (*ExtractMemoriesResponse, error)
 	// DeleteMemory deletes a memory, also from the index. It is idempotent. Memories
 	// that it superseded stay superseded.
@@ -245,8 +245,8 @@ type MemoryServiceServer interface {
 	// ExtractMemories extracts memories from the newest messages of a thread now. Without it,
 	// the background does so once 1,000 tokens wait, or when the thread has been quiet
 	// for worker.distill.quiet (default 5 seconds). The call returns at once, or waits as long as
-	// max_wait. FAILED_PRECONDITION (EXTRACTION_OFF) if the thread has no user or its policy
-	// extracts nothing.
+	// max_wait. FAILED_PRECONDITION (EXTRACTION_OFF) if neither the thread nor a message of it
+	// names a user, or its policy extracts nothing.
 	ExtractMemories(context.Context, *ExtractMemoriesRequest) (*ExtractMemoriesResponse, error)
 	// DeleteMemory deletes a memory, also from the index. It is idempotent. Memories
 	// that it superseded stay superseded.

@@ -251,7 +251,10 @@ type Message struct {
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// external_id is the caller's own id, as in MessageInput.external_id. Empty: none
 	// was given.
-	ExternalId    string `protobuf:"bytes,13,opt,name=external_id,json=externalId,proto3" json:"external_id,omitempty"`
+	ExternalId string `protobuf:"bytes,13,opt,name=external_id,json=externalId,proto3" json:"external_id,omitempty"`
+	// user_id is the user who said it, as in MessageInput.user_id. Empty: the thread's
+	// user, if role is ROLE_USER.
+	UserId        string `protobuf:"bytes,14,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -377,6 +380,13 @@ func (x *Message) GetExternalId() string {
 	return ""
 }
 
+func (x *Message) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
 // MessageInput is a message to store.
 type MessageInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -408,7 +418,11 @@ type MessageInput struct {
 	// external_id is the caller's own id: 1 to 128 characters without control characters,
 	// unique in the thread. Requests accept it in place of a message_id; repeating an
 	// append with known ids stores nothing. Empty: none. See docs/memory/conversation.md.
-	ExternalId    string `protobuf:"bytes,9,opt,name=external_id,json=externalId,proto3" json:"external_id,omitempty"`
+	ExternalId string `protobuf:"bytes,9,opt,name=external_id,json=externalId,proto3" json:"external_id,omitempty"`
+	// user_id is the user who said it, where several take part: at most 256 characters,
+	// only with ROLE_USER. Facts in it belong to this user. A key that is bound to users
+	// may name only these. Empty: the thread's user.
+	UserId        string `protobuf:"bytes,10,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -513,6 +527,13 @@ func (x *MessageInput) GetCreateTime() *timestamppb.Timestamp {
 func (x *MessageInput) GetExternalId() string {
 	if x != nil {
 		return x.ExternalId
+	}
+	return ""
+}
+
+func (x *MessageInput) GetUserId() string {
+	if x != nil {
+		return x.UserId
 	}
 	return ""
 }
@@ -1307,7 +1328,10 @@ type MessageFilter struct {
 	// metadata is a JSON object as text with at most 16 keys and 16 KiB. Each key must have
 	// exactly this value in the message's metadata: a string, a number, a boolean or
 	// null. Numbers compare exactly. Empty: all.
-	Metadata      string `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Metadata string `protobuf:"bytes,5,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// user_ids selects messages whose user_id equals any of these: at most 32, each of 1 to
+	// 256 characters. Messages without a user_id match none. Empty: all.
+	UserIds       []string `protobuf:"bytes,6,rep,name=user_ids,json=userIds,proto3" json:"user_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1377,11 +1401,18 @@ func (x *MessageFilter) GetMetadata() string {
 	return ""
 }
 
+func (x *MessageFilter) GetUserIds() []string {
+	if x != nil {
+		return x.UserIds
+	}
+	return nil
+}
+
 var File_recollect_v1_message_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_message_proto_rawDesc = "" +
 	"\n" +
-	"\x1arecollect/v1/message.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\"\xb2\x03\n" +
+	"\x1arecollect/v1/message.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\"\xcb\x03\n" +
 	"\aMessage\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x1b\n" +
@@ -1400,7 +1431,8 @@ const file_recollect_v1_message_proto_rawDesc = "" +
 	"\vcreate_time\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\x1f\n" +
 	"\vexternal_id\x18\r \x01(\tR\n" +
-	"externalId\"\xfd\x02\n" +
+	"externalId\x12\x17\n" +
+	"\auser_id\x18\x0e \x01(\tR\x06userId\"\x96\x03\n" +
 	"\fMessageInput\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12,\n" +
@@ -1413,7 +1445,9 @@ const file_recollect_v1_message_proto_rawDesc = "" +
 	"\vcreate_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\x1f\n" +
 	"\vexternal_id\x18\t \x01(\tR\n" +
-	"externalIdB\b\n" +
+	"externalId\x12\x17\n" +
+	"\auser_id\x18\n" +
+	" \x01(\tR\x06userIdB\b\n" +
 	"\x06parent\"\x89\x01\n" +
 	"\x0fRenderedContext\x124\n" +
 	"\x06format\x18\x01 \x01(\x0e2\x1c.recollect.v1.ProviderFormatR\x06format\x12\x12\n" +
@@ -1463,14 +1497,15 @@ const file_recollect_v1_message_proto_rawDesc = "" +
 	"\x04json\x18\x03 \x01(\tB\x03\xe0A\x02R\x04json\"f\n" +
 	"\x10ProviderMessages\x129\n" +
 	"\x06format\x18\x01 \x01(\x0e2\x1c.recollect.v1.ProviderFormatB\x03\xe0A\x02R\x06format\x12\x17\n" +
-	"\x04json\x18\x02 \x01(\tB\x03\xe0A\x02R\x04json\"\xdd\x01\n" +
+	"\x04json\x18\x02 \x01(\tB\x03\xe0A\x02R\x04json\"\xf8\x01\n" +
 	"\rMessageFilter\x12(\n" +
 	"\x05roles\x18\x01 \x03(\x0e2\x12.recollect.v1.RoleR\x05roles\x12\x14\n" +
 	"\x05names\x18\x02 \x03(\tR\x05names\x129\n" +
 	"\n" +
 	"start_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bend_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1a\n" +
-	"\bmetadata\x18\x05 \x01(\tR\bmetadata*_\n" +
+	"\bmetadata\x18\x05 \x01(\tR\bmetadata\x12\x19\n" +
+	"\buser_ids\x18\x06 \x03(\tR\auserIds*_\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tROLE_USER\x10\x01\x12\x12\n" +

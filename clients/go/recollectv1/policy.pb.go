@@ -166,7 +166,7 @@ func (RecallScope) EnumDescriptor() ([]byte, []int) {
 
 // ExtractionStrategy selects which long-term memories the background extracts from a
 // conversation, once the thread is quiet for a moment or has grown. They belong to the
-// thread's app and user. Nothing is extracted from a thread without a user.
+// thread's app and the user who said them: of the message, or else of the thread.
 // docs/memory/long-term.md says which messages are read.
 type ExtractionStrategy int32
 

@@ -24,6 +24,8 @@ export interface NewMessage {
   content: Content;
   /** The speaker's name: at most 256 characters. */
   name?: string;
+  /** The user who said it, where several take part: only of role `user`. Facts in it belong to this user. Default: the session's user. */
+  saidBy?: string;
   /** Your own data: at most 16 KiB as JSON, 5 levels deep. */
   metadata?: NewJson;
   /** Your own id of the message, unique in the thread: 1 to 128 characters. */
@@ -40,6 +42,8 @@ export interface MessageFilter {
   roles?: NewMessage["role"][];
   /** Any of these names of speakers: at most 32. */
   names?: string[];
+  /** Any of these users who said them, as the messages themselves name them: at most 32. */
+  userIds?: string[];
   /** The earliest time of a message, included. */
   startTime?: Date;
   /** The latest time of a message, excluded. */
@@ -51,6 +55,8 @@ export interface MessageFilter {
 /** A question and its answer; either may be missing. */
 export interface Turn {
   user?: Content;
+  /** The user who said it, where several take part. Default: the session's user. */
+  saidBy?: string;
   assistant?: Content;
 }
 
@@ -79,10 +85,11 @@ export function roleOf(message: Pick<Message, "role">): NewMessage["role"] {
 /** The filter of a request. */
 export function messageFilter(filter: MessageFilter | undefined): MessageInitShape<typeof MessageFilterSchema> | undefined {
   if (!filter) return undefined;
-  const { roles, names, startTime, endTime, metadata } = filter;
+  const { roles, names, userIds, startTime, endTime, metadata } = filter;
   return {
     roles: roles?.map((role) => ROLES[role]),
     names,
+    userIds,
     startTime: startTime && timestampFromDate(startTime),
     endTime: endTime && timestampFromDate(endTime),
     metadata: metadata && jsonText(metadata, "metadata"),
@@ -96,9 +103,9 @@ export function messagesOf(given: Appendable): MessageInput[] {
   }
   if (typeof given !== "object" || given === null) throw invalid("messages", "must be an object, such as { user: question, assistant: answer }");
   if ("role" in given) return [input(given, "content")];
-  const { user, assistant } = given;
+  const { user, saidBy, assistant } = given;
   const turn: MessageInput[] = [];
-  if (user !== undefined) turn.push(input({ role: "user", content: user }, "user"));
+  if (user !== undefined) turn.push(input({ role: "user", content: user, saidBy }, "user"));
   if (assistant !== undefined) turn.push(input({ role: "assistant", content: assistant }, "assistant"));
   return turn;
 }
@@ -115,6 +122,7 @@ function input(message: NewMessage, field: string): MessageInput {
   return create(MessageInputSchema, {
     role: ROLES[message.role],
     name: message.name,
+    userId: message.saidBy,
     parts: parts(message.content),
     metadata: message.metadata && jsonText(message.metadata, "metadata"),
     externalId: message.externalId,

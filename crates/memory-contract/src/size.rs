@@ -23,6 +23,7 @@ pub fn message_bytes(message: &Message) -> usize {
     MESSAGE_FRAME
         + message.external_id.len()
         + message.name.len()
+        + message.said_by.as_str().len()
         + message.metadata.bytes()
         + parts
 }

@@ -90,6 +90,7 @@ fn table() -> Vec<Row> {
         MEMORY_SPACE_CHARS: "MemoryPolicy.memory_space";
         USER_ID_CHARS: "UserRef.user_id" "SessionRef.user_id" "CompareIndexesRequest.user_id"
             "DeleteUserRequest.user_of_all_apps" "KeyBounds.user_ids"
+            "MessageInput.user_id" "MessageFilter.user_ids"
             "CreateSubscriptionRequest.user_id"
             "KeyBounds.user_id_prefixes";
         SESSION_KEY_CHARS: "SessionRef.session_key" "SessionRef.agent_session_key";
@@ -209,7 +210,7 @@ fn table() -> Vec<Row> {
         IMAGE_PIXELS: "FileRef.width" "FileRef.height";
         DOCUMENT_PAGES: "FileRef.page_count";
         NODE_FILES: "NodeMessageInput.files";
-        FILTER_NAMES: "MessageFilter.names";
+        FILTER_NAMES: "MessageFilter.names" "MessageFilter.user_ids";
         FILTER_ACTIONS: "ListTransactionsRequest.actions" "Subscription.actions"
             "CreateSubscriptionRequest.actions";
         FILTER_KEYS: "MessageFilter.metadata" "MemoryFilter.metadata"

@@ -30,6 +30,11 @@ BEGIN
             WHEN v_name = 'subscriptions' THEN 'true'
             -- All its users need an app's policy.
             WHEN v_name = 'app_policies' THEN $policy$recollect.allowed('app', app_id)$policy$
+            -- A memory may be made of what its user said in a thread of another one.
+            WHEN v_name = 'memory_sources' THEN
+                $policy$(recollect.thread_in_bounds(tenant_id, thread_id) OR EXISTS (
+                    SELECT FROM recollect.memories o
+                    WHERE o.tenant_id = memory_sources.tenant_id AND o.memory_id = memory_sources.memory_id))$policy$
             WHEN v_columns @> ARRAY['app_id', 'user_id']::name[] THEN 'recollect.in_bounds(app_id, user_id)'
             WHEN 'thread_id' = ANY (v_columns) THEN
                 '(thread_id IS NULL OR recollect.thread_in_bounds(tenant_id, thread_id))'
@@ -44,6 +49,15 @@ BEGIN
         EXECUTE format('CREATE POLICY tenant ON %s TO recollect_service USING (%s AND (%s OR %s)) WITH CHECK (%2$s AND (%3$s OR %5$s))',
                        v_table, v_tenant, v_unbound, v_bounds, v_written);
     END LOOP;
+    IF NOT EXISTS (
+        SELECT FROM pg_catalog.pg_policy p
+        WHERE p.polrelid = 'recollect.messages'::regclass AND p.polname = 'said_by')
+    THEN
+        -- Who is bound to users says nothing in another one's name.
+        EXECUTE format(
+            'CREATE POLICY said_by ON recollect.messages AS RESTRICTIVE FOR INSERT TO recollect_service
+             WITH CHECK (said_by = '''' OR %s OR recollect.allowed(''user'', said_by))', v_unbound);
+    END IF;
 END;
 $$;
 

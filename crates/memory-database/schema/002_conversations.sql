@@ -158,6 +158,8 @@ CREATE TABLE recollect.messages (
     depth integer NOT NULL,
     role text NOT NULL CHECK (role IN ('user', 'assistant', 'system', 'tool')),
     name text NOT NULL,
+    -- The user who said it, if the caller named one: only of role user. Empty: the thread's user.
+    said_by text NOT NULL DEFAULT '' CHECK (said_by = '' OR role = 'user'),
     -- Not jsonb: parts are returned as they were sent and never searched, and text is
     -- cheaper to write and to read.
     parts json NOT NULL,
@@ -195,11 +197,14 @@ CREATE INDEX messages_by_app ON recollect.messages (tenant_id, app_id, said_at, 
 CREATE INDEX messages_by_user ON recollect.messages (tenant_id, app_id, user_id, said_at, message_id)
     WHERE deleted_at IS NULL;
 CREATE INDEX messages_by_words ON recollect.messages USING gin (words);
+-- What a user said in threads of others, and the threads in which users are named.
+CREATE INDEX messages_by_speaker ON recollect.messages (tenant_id, app_id, said_by, thread_id) WHERE said_by <> '';
+CREATE INDEX messages_with_speaker ON recollect.messages (tenant_id, thread_id) WHERE said_by <> '';
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.messages TO recollect_service;
 -- The definer of the function that finds messages by words.
 CREATE POLICY search ON recollect.messages FOR SELECT TO recollect_search USING (true);
-GRANT SELECT (tenant_id, thread_id, app_id, user_id, seq, message_id, role, name, metadata, said_at, words)
+GRANT SELECT (tenant_id, thread_id, app_id, user_id, seq, message_id, role, name, said_by, metadata, said_at, words)
     ON recollect.messages TO recollect_search;
 
 -- A message to append, without its parts and its words. Callers send an array of them as JSON, so
@@ -216,6 +221,8 @@ CREATE TYPE recollect.new_message AS (
     parent text,
     role text,
     name text,
+    -- Null: empty.
+    said_by text,
     metadata jsonb,
     tokens integer,
     -- Null: the time of the append.
@@ -233,6 +240,7 @@ CREATE TYPE recollect.message AS (
     depth integer,
     role text,
     name text,
+    said_by text,
     parts json,
     metadata jsonb,
     tokens integer,
@@ -243,8 +251,8 @@ CREATE TYPE recollect.message AS (
 CREATE FUNCTION recollect.readable(m recollect.messages)
 RETURNS recollect.message
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT ROW(m.message_id, m.thread_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name, m.parts,
-        m.metadata, m.tokens, m.said_at)::recollect.message
+    SELECT ROW(m.message_id, m.thread_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
+        m.said_by, m.parts, m.metadata, m.tokens, m.said_at)::recollect.message
 $$;
 
 -- The first answer to each request id; retries get it again.

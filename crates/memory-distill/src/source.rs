@@ -33,6 +33,16 @@ impl SourceMessage {
         }
     }
 
+    /// Whether a user said it.
+    pub(crate) fn is_said_by(&self, user: &str) -> bool {
+        self.message.role == Role::User && self.message.said_by.as_str() == user
+    }
+
+    /// Whether another user said it.
+    pub(crate) fn is_said_by_another(&self, user: &str) -> bool {
+        self.message.role == Role::User && self.message.said_by.as_str() != user
+    }
+
     /// The speaker for display: the name, or else the role.
     pub(crate) fn speaker(&self) -> &str {
         let name = self.message.name.trim();

@@ -17,8 +17,8 @@ Examples:
 
 Without TEXT, standard input has one message a line, in OpenAI's chat format, such as
 {\"role\": \"user\", \"content\": \"Hello!\", \"created_at\": \"2025-03-01T09:00:00Z\"};
-`external_id` and `name` are read too. All messages of a call are stored, or none: 1 to
-256. A conversation that does not exist is created. To repeat a call safely, give it a
+`external_id`, `name` and `said_by`, a user, are read too. All messages of a call are stored,
+or none: 1 to 256. A conversation that does not exist is created. To repeat a call safely, give it a
 --request-id: with the same id and messages it stores nothing twice for 24 hours.")]
 pub struct AppendArgs {
     /// The text of one message; without it, messages are read from standard input.
@@ -42,6 +42,16 @@ pub struct AppendArgs {
     /// The name of the speaker of TEXT.
     #[arg(long, requires = "text", default_value = "", hide_default_value = true)]
     pub name: String,
+    /// The user who says TEXT, where several take part; facts in it belong to this user.
+    /// [default: the user of the conversation]
+    #[arg(
+        long,
+        value_name = "USER",
+        requires = "text",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub said_by: String,
     /// An id of your own for the message; the same message with this id is stored once.
     #[arg(
         long,

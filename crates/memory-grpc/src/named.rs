@@ -23,6 +23,8 @@ pub enum Name {
     App { field: String, app: String },
     /// All users of an app that is named elsewhere.
     AllUsers { field: String },
+    /// The user who said a message.
+    Speaker { field: String, user: String },
     /// The owner of a thread.
     Thread(String),
     /// The owner of a memory.
@@ -117,6 +119,12 @@ fn collect(message: &DynamicMessage, path: &str, names: &mut Vec<Name>) {
         }),
         (None, _) => {}
     }
+    if SAID.contains(&message.descriptor().name())
+        && let Some(user) = known_by("user_id")
+    {
+        let field = at("user_id");
+        names.push(Name::Speaker { field, user });
+    }
     for (field, value) in message.fields() {
         let at = at(field.name());
         match value {
@@ -133,6 +141,9 @@ fn collect(message: &DynamicMessage, path: &str, names: &mut Vec<Name>) {
         }
     }
 }
+
+/// The types whose `user_id` is the user who said them.
+const SAID: [&str; 2] = ["Message", "MessageInput"];
 
 /// Whether a type is stored data, and not a reference to it.
 fn is_resource(descriptor: &MessageDescriptor) -> bool {
@@ -172,6 +183,17 @@ mod tests {
             [
                 Name::Thread("t".to_owned()),
                 user("threads[1].session.user_id", "")
+            ]
+        );
+        let json = r#"{"thread": {"threadId": "t"}, "messages": [{}, {"userId": "bob"}]}"#;
+        assert_eq!(
+            of("MessageService", "AppendMessages", json),
+            [
+                Name::Thread("t".to_owned()),
+                Name::Speaker {
+                    field: "messages[1].user_id".to_owned(),
+                    user: "bob".to_owned()
+                }
             ]
         );
         let json = r#"{"memory": {"memoryId": "m"}}"#;

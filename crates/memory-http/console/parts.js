@@ -175,9 +175,11 @@ export function degradations(list) {
     h("strong", null, "Degraded: "), one.message || one.reason));
 }
 
+/** The speaker: the name, the role, and the user who said it where several take part. */
 export function speaker(message) {
+  const who = [role(message.role), message.userId].filter(Boolean).join(" ");
   return h("span", { class: `who ${role(message.role)}` },
-    h("span", { class: "mark", "aria-hidden": "true" }), message.name ? `${message.name} (${role(message.role)})` : role(message.role));
+    h("span", { class: "mark", "aria-hidden": "true" }), message.name ? `${message.name} (${who})` : who);
 }
 
 export function json(value) {

@@ -266,8 +266,8 @@ class View {
       onclick: () => this.select(message.messageId, true),
     },
       seq,
-      h("span", { class: "unseen" }, message.name || role(message.role)),
-      h("span", { class: "preview" }, message.name && h("b", null, `${message.name}: `), textOf(message).slice(0, 300)),
+      h("span", { class: "unseen" }, message.name || message.userId || role(message.role)),
+      h("span", { class: "preview" }, (message.name || message.userId) && h("b", null, `${message.name || message.userId}: `), textOf(message).slice(0, 300)),
       h("span", { class: "unseen" }, told.join(", ")),
       message.messageId === this.head && chip("head", "accent"),
       h("span", { class: "lanes", "aria-hidden": "true" }, lanes, this.memories.size > 0 && h("span", { class: "lane fact" }, memories.length > 0 && h("i", null, String(memories.length)))));
@@ -309,6 +309,7 @@ class View {
       h("div", { class: "content" }, content(message.parts)),
       facts([
         ["Said", h("span", null, date(message.createTime))],
+        ["Said by", message.userId && h("code", null, message.userId)],
         ["Tokens", count(message.tokenCount)],
         ["Branch", `${message.branch}, depth ${message.depth}`],
         ...states.filter(Boolean),

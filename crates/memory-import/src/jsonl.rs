@@ -68,6 +68,8 @@ pub fn messages_of_lines(text: &str) -> Result<Vec<MessageInput>, String> {
 /// A message in OpenAI's chat format. `again` leaves out its ids.
 fn simple_message(chat: &mut Chat, json: &Value, again: bool) -> Result<MessageInput, String> {
     let mut message = chat.message(json)?;
+    // `user_id` is the user of the session.
+    message.user_id = field(json, &["said_by"]).unwrap_or_default();
     if !again {
         message.message_id = field(json, &["message_id"]).unwrap_or_default();
         message.external_id = field(json, &["external_id"]).unwrap_or_default();

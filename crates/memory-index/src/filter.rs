@@ -26,6 +26,8 @@ pub(crate) mod field {
     pub(crate) const KIND: &str = "kind";
     pub(crate) const ROLE: &str = "role";
     pub(crate) const NAME: &str = "name";
+    /// The user who said it, where the message names one.
+    pub(crate) const SAID_BY: &str = "said_by";
     pub(crate) const SEQ: &str = "seq";
     pub(crate) const SAID: &str = "said";
     /// The time of the event that a memory describes.
@@ -206,6 +208,16 @@ impl Selection {
         selection
     }
 
+    /// The messages that name a user as the one who said them, of an app or of the tenant.
+    pub fn said_by(tenant: &TenantId, app: Option<&AppId>, user: &UserId) -> Self {
+        let mut selection = Self::of_kind(tenant, Kind::Message);
+        if let Some(app) = app {
+            selection.is(field::APP, app.as_str());
+        }
+        selection.is(field::SAID_BY, user.as_str());
+        selection
+    }
+
     /// All points of some threads.
     pub fn threads(tenant: &TenantId, threads: &[ThreadId]) -> Self {
         let mut selection = Self::tenant(tenant);
@@ -243,6 +255,12 @@ impl Selection {
             selection
                 .conditions
                 .push(Condition::AnyOf(field::NAME, filter.names.clone()));
+        }
+        if !filter.users.is_empty() {
+            let users = filter.users.iter().map(ToString::to_string).collect();
+            selection
+                .conditions
+                .push(Condition::AnyOf(field::SAID_BY, users));
         }
         selection.between(field::SAID, filter.start, filter.end);
         for tag in message_tags(&filter.metadata) {

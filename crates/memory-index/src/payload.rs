@@ -28,7 +28,7 @@ pub(crate) enum FieldIndex {
 }
 
 /// The payload fields that selections filter by.
-pub(crate) const INDEXES: [(&str, FieldIndex); 15] = [
+pub(crate) const INDEXES: [(&str, FieldIndex); 16] = [
     (field::TENANT, FieldIndex::Tenant),
     (field::GROUP, FieldIndex::Group),
     (field::KIND, FieldIndex::Keyword),
@@ -37,6 +37,7 @@ pub(crate) const INDEXES: [(&str, FieldIndex); 15] = [
     (field::THREAD, FieldIndex::Keyword),
     (field::ROLE, FieldIndex::Keyword),
     (field::NAME, FieldIndex::Keyword),
+    (field::SAID_BY, FieldIndex::Keyword),
     (field::META, FieldIndex::Keyword),
     (field::SEQ, FieldIndex::Integer),
     (field::SAID, FieldIndex::Integer),
@@ -255,6 +256,7 @@ fn payload(point: &Point, candidate: &Candidate) -> Map<String, Value> {
         short: _,
         role,
         name,
+        said_by,
         said,
         form: _,
         metadata,
@@ -275,6 +277,9 @@ fn payload(point: &Point, candidate: &Candidate) -> Map<String, Value> {
     put(field::ROLE, role.as_str().into());
     if !name.is_empty() {
         put(field::NAME, name.as_str().into());
+    }
+    if !said_by.is_empty() {
+        put(field::SAID_BY, said_by.as_str().into());
     }
     put(field::SEQ, (*seq).into());
     put(field::SAID, micros(*said).into());

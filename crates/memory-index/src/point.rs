@@ -36,6 +36,8 @@ pub struct Point {
     pub role: Role,
     /// The speaker's name; may be empty.
     pub name: String,
+    /// The user who said it, as the message names it; may be empty.
+    pub said_by: UserId,
     /// Its creation time.
     pub said: OffsetDateTime,
     /// The words and traits of its text.
@@ -130,6 +132,7 @@ impl Point {
             depth: message.depth,
             role: message.role,
             name: message.name,
+            said_by: message.said_by,
             said: message.created,
             metadata: message.metadata,
             dense: None,

@@ -1,6 +1,7 @@
 //! Messages for the tests of this crate.
 
 use memory_contract::{
+    UserId,
     file::{FileLocation, FileRef, FileType},
     json::JsonObject,
     message::{Content, Message, Part, Role},
@@ -19,6 +20,7 @@ pub(crate) fn message(parts: Vec<Part>) -> Message {
         depth: 1,
         role: Role::User,
         name: "Ada".to_owned(),
+        said_by: UserId::default(),
         parts,
         metadata: JsonObject::default(),
         tokens: 1,

@@ -262,8 +262,17 @@ async fn erase_outside(
         return Ok(false);
     };
     let scope = &erasure.scope;
-    let selection = Selection::owner(&erasure.tenant, scope.app(), scope.user());
-    let erased = indexes.erase(&selection).await;
+    let (tenant, app) = (&erasure.tenant, scope.app());
+    let mut erased = indexes
+        .erase(&Selection::owner(tenant, app, scope.user()))
+        .await;
+    // What the user said in threads of others.
+    let user = scope.user().filter(|user| !user.is_empty());
+    if erased.is_ok()
+        && let Some(user) = user
+    {
+        erased = indexes.erase(&Selection::said_by(tenant, app, user)).await;
+    }
     let erased = match (erased.map_err(|error| error_chain(&error)), rewrite) {
         (Ok(()), Some(rewrite)) => rewrite().await.map(|()| true),
         (Ok(()), None) => Ok(false),

@@ -84,6 +84,7 @@ async fn b10_known_facts_are_never_extracted_again() {
         .await;
     known(&client, &app, "ada", "Ada said this.").await;
     known(&client, &app, "ada", "Ada is here.").await;
+    // What the model itself said is no fact of the user.
     let mut texts: Vec<String> = client
         .all_memories(&app, "ada")
         .await

@@ -24,13 +24,14 @@ const PUT_OF_MEMORIES: [&str; 9] = [
     "pinned",
     "metadata",
 ];
-const PUT_OF_MESSAGES: [&str; 6] = [
+const PUT_OF_MESSAGES: [&str; 7] = [
     "role",
     "name",
     "parts",
     "metadata",
     "create_time",
     "external_id",
+    "user_id",
 ];
 /// Fields that only answers have: in a request they are ignored, as the contract says.
 const IGNORED: [&str; 19] = [

@@ -61,6 +61,7 @@ async fn rich_thread(client: &Client) -> String {
 
     let mut first = say(Role::User, "Q\u{2028}1 \"quoted\" 日本語");
     first.name = "Ada".to_owned();
+    first.user_id = "ada's sister".to_owned();
     first.external_id = "msg_1 ß".to_owned();
     first.metadata = metadata(data!({"n": 1.5, "deep": {"a": [true]}}));
     first.create_time = Some(Timestamp {

@@ -323,6 +323,7 @@ def message(
     *,
     parts: Iterable[v1.Part] = (),
     name: str = "",
+    said_by: str = "",
     metadata: types.JsonObject | None = None,
     external_id: str = "",
     created_at: datetime | None = None,
@@ -337,6 +338,8 @@ def message(
         parts: further content, such as `v1.Part(file=…)`: 1 to 64 parts with the text, together
             at most 1 MiB.
         name: the speaker's name: at most 256 characters.
+        said_by: the user who said it, where several take part: at most 256 characters, only of a
+            message of a user. Facts in it belong to this user. Default: the session's user.
         metadata: your own data: at most 16 KiB as JSON.
         external_id: your own id, unique in the thread: at most 128 characters. Appending a
             message with the same id and content again stores nothing.
@@ -351,6 +354,7 @@ def message(
         role=cast(Any, named("role", lambda of: enum_number(v1.Role.DESCRIPTOR, of), role)),
         parts=[*content, *parts],
         name=name,
+        user_id=said_by,
         metadata=json_text("metadata", metadata) if metadata is not None else "",
         external_id=external_id,
         create_time=None if created_at is None else named("created_at", timestamp, created_at),
@@ -402,6 +406,7 @@ def append(
     request: v1.AppendMessagesRequest,
     messages: Sequence[Any],
     user: str | None,
+    said_by: str,
     assistant: str | None,
     format: types.ProviderFormat,
 ) -> v1.AppendMessagesRequest:
@@ -416,8 +421,13 @@ def append(
     after = [("assistant", spoken("assistant", assistant))] if assistant is not None else []
     if not (messages or before or after):
         raise invalid("messages", "are missing: pass user=…, assistant=…, or a provider's messages")
+    if said_by and (user is None or len(messages) > len(inputs)):
+        raise invalid(
+            "said_by",
+            "goes with user=…; of other messages, recollect.message(…, said_by=…) names who said it",
+        )
     if inputs or not messages:
-        request.messages.extend(message(role, text) for role, text in before)  # type: ignore[arg-type]
+        request.messages.extend(message("user", text, said_by=said_by) for _, text in before)
         request.messages.extend(inputs)
         request.messages.extend(message(role, text) for role, text in after)  # type: ignore[arg-type]
         return request
@@ -509,6 +519,7 @@ def _working_message(given: types.Message | v1.MessageInput | v1.Message) -> v1.
         metadata=given.metadata,
         create_time=given.create_time if given.HasField("create_time") else None,
         external_id=given.external_id,
+        user_id=given.user_id,
     )
 
 

@@ -40,6 +40,7 @@ def message(proto: v1.Message) -> types.Message:
         role=cast(types.Role, enum_name(v1.Role.DESCRIPTOR, proto.role)),
         text=part_text(proto.parts),
         name=proto.name,
+        said_by=proto.user_id,
         created_at=_time(proto.create_time),
         metadata=json_object(proto.metadata),
         external_id=proto.external_id,

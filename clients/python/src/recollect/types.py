@@ -113,6 +113,8 @@ class Filter(TypedDict, total=False):
     roles: Sequence[Role]
     names: Sequence[str]
     """The speakers' names: at most 32."""
+    user_ids: Sequence[str]
+    """The users who said them, as the messages themselves name them: at most 32."""
     start_time: datetime
     """The earliest time of a message, included."""
     end_time: datetime
@@ -160,6 +162,9 @@ class Message:
     """The text parts, joined by newlines; `parts` have everything."""
     name: str
     """The speaker's name, or empty."""
+    said_by: str
+    """The user who said it, where the message names one. Empty: the thread's user, if a user said
+    it."""
     created_at: datetime
     metadata: dict[str, Any]
     """The caller's own data. `proto.metadata` has its text, with all digits of its numbers."""

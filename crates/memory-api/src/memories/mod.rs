@@ -360,7 +360,17 @@ impl Memories {
         let thread = named.thread(&self.store, &caller).await?;
         let policies = self.store.policies(&caller).policies(thread).await?;
         let strategy = policies.resolve().extraction;
-        if policies.thread.session.user.is_empty() || strategy == ExtractionStrategy::None {
+        let is_off = match strategy {
+            ExtractionStrategy::None => true,
+            _ if !policies.thread.session.user.is_empty() => false,
+            // A summary belongs to the thread's user alone.
+            ExtractionStrategy::Summary => true,
+            _ => {
+                let memories = self.store.memories(&caller);
+                !memories.names_speakers(policies.thread.id).await?
+            }
+        };
+        if is_off {
             return Err(ApiError::ExtractionOff);
         }
         let until = Instant::now() + shortened_wait(deadline, max_wait);

@@ -3,7 +3,7 @@
 use super::part::role_from;
 use super::{check_period, json, timestamp_of};
 use crate::{
-    Invalid, check,
+    Invalid, UserId, check,
     json::{JsonObject, is_scalar},
     limits,
     message::{MessageFilter, Role},
@@ -29,6 +29,7 @@ fn filter_fields(filter: proto::MessageFilter) -> Result<MessageFilter, Invalid>
         start_time,
         end_time,
         metadata,
+        user_ids,
     } = filter;
     let mut unique = Vec::with_capacity(roles.len().min(Role::ALL.len()));
     for (index, role) in roles.into_iter().enumerate() {
@@ -50,12 +51,27 @@ fn filter_fields(filter: proto::MessageFilter) -> Result<MessageFilter, Invalid>
             check::required_text(&format!("names[{index}]"), name, limits::NAME_CHARS)
         })
         .collect::<Result<_, _>>()?;
+    if user_ids.len() > limits::FILTER_NAMES {
+        return Err(Invalid::new(
+            "user_ids",
+            format!("must be at most {} users", limits::FILTER_NAMES),
+        ));
+    }
+    let users = user_ids
+        .into_iter()
+        .enumerate()
+        .map(|(index, user)| {
+            let field = format!("user_ids[{index}]");
+            check::required_text(&field, user, limits::USER_ID_CHARS).map(UserId::new)
+        })
+        .collect::<Result<_, _>>()?;
     let start = timestamp_of("start_time", start_time)?;
     let end = timestamp_of("end_time", end_time)?;
     check_period(start, end)?;
     Ok(MessageFilter {
         roles: unique,
         names,
+        users,
         start,
         end,
         metadata: conditions_from("metadata", metadata)?,

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::part::{bare_part, parts_from, role_from};
 use super::{metadata_from, timestamp, timestamp_of};
 use crate::{
-    Fields, Invalid, InvalidFields, MessageId, check, limits,
-    message::{AppendedMessage, Message, NewMessage, Parent},
+    Fields, Invalid, InvalidFields, MessageId, UserId, check, limits,
+    message::{AppendedMessage, Message, NewMessage, Parent, Role},
     proto::{self, message_input},
 };
 
@@ -117,6 +117,7 @@ impl TryFrom<proto::MessageInput> for NewMessage {
             metadata,
             create_time,
             external_id,
+            user_id,
         } = input;
         let mut fields = Fields::default();
         let chosen = fields.take(check::optional_uuid("message_id", &message_id));
@@ -129,6 +130,7 @@ impl TryFrom<proto::MessageInput> for NewMessage {
         };
         let role = fields.get(role_from("role", role));
         let name = fields.take(check::text("name", name, limits::NAME_CHARS));
+        let said_by = fields.take(speaker_from(role, user_id));
         let parts = fields.take(parts_from(role, parts));
         let metadata = fields.take(metadata_from("metadata", metadata));
         let created = fields.take(timestamp_of("create_time", create_time));
@@ -141,11 +143,24 @@ impl TryFrom<proto::MessageInput> for NewMessage {
             parent,
             role,
             name,
+            said_by,
             parts,
             metadata,
             created,
         })
     }
+}
+
+/// The user who said a message. What a model, a tool or the app said is no user's.
+fn speaker_from(role: Option<Role>, user: String) -> Result<UserId, Invalid> {
+    let user = check::text("user_id", user, limits::USER_ID_CHARS)?;
+    if !user.is_empty() && role.is_some_and(|role| role != Role::User) {
+        return Err(Invalid::new(
+            "user_id",
+            "is only valid with ROLE_USER; a name of another speaker belongs into name",
+        ));
+    }
+    Ok(UserId::new(user))
 }
 
 impl From<Message> for proto::Message {
@@ -160,6 +175,7 @@ impl From<Message> for proto::Message {
             depth,
             role,
             name,
+            said_by,
             parts,
             metadata,
             tokens,
@@ -179,6 +195,7 @@ impl From<Message> for proto::Message {
             token_count: tokens,
             create_time: Some(timestamp(created)),
             external_id,
+            user_id: said_by.into(),
         }
     }
 }
@@ -201,6 +218,7 @@ impl From<proto::Message> for proto::MessageInput {
             token_count: _,
             create_time,
             external_id,
+            user_id,
         } = message;
         Self {
             message_id,
@@ -211,6 +229,7 @@ impl From<proto::Message> for proto::MessageInput {
             metadata,
             create_time,
             external_id,
+            user_id,
         }
     }
 }
@@ -227,6 +246,7 @@ impl From<proto::MessageInput> for proto::Message {
             metadata,
             create_time,
             external_id,
+            user_id,
         } = input;
         Self {
             message_id,
@@ -236,6 +256,7 @@ impl From<proto::MessageInput> for proto::Message {
             metadata,
             create_time,
             external_id,
+            user_id,
             ..Self::default()
         }
     }
@@ -282,6 +303,7 @@ mod tests {
             message_id: "7".to_owned(),
             role: Role::User.into(),
             name: "x".repeat(257),
+            user_id: "x".repeat(257),
             external_id: "\n".to_owned(),
             parts: vec![
                 call(""),
@@ -298,6 +320,7 @@ mod tests {
         let expected = [
             "messages[0].message_id",
             "messages[0].name",
+            "messages[0].user_id",
             "messages[0].parts[0].tool_call",
             "messages[0].parts[0].tool_call.tool_call_id",
             "messages[0].parts[0].tool_call.name",
@@ -327,5 +350,20 @@ mod tests {
                 "messages[1].parts[0].tool_call.name",
             ]
         );
+    }
+
+    #[test]
+    fn only_users_are_named_as_those_who_said_something() {
+        let said = |role: Role| proto::MessageInput {
+            role: role.into(),
+            user_id: "ada".to_owned(),
+            parts: vec![Content::Text("fine".to_owned()).into()],
+            ..Default::default()
+        };
+        let read = messages_from(vec![said(Role::User)]).unwrap();
+        assert_eq!(read[0].said_by.as_str(), "ada");
+        for role in [Role::Assistant, Role::System] {
+            assert_eq!(wrong(vec![said(role)]), ["messages[0].user_id"]);
+        }
     }
 }

@@ -103,6 +103,7 @@ fn input_of(message: proto::Message, index: usize, fields: &mut Fields) -> proto
         token_count: _,
         create_time,
         external_id,
+        user_id,
     } = message;
     let is_uuid = message_id.is_empty() || Uuid::try_parse(&message_id).is_ok();
     let is_external = (external_id.is_empty() || external_id == message_id)
@@ -130,6 +131,7 @@ fn input_of(message: proto::Message, index: usize, fields: &mut Fields) -> proto
         metadata,
         create_time,
         external_id,
+        user_id,
         ..Default::default()
     }
 }

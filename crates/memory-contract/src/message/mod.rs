@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
 use crate::json::JsonObject;
-use crate::{MessageId, MessageName, ThreadId};
+use crate::{MessageId, MessageName, ThreadId, UserId};
 
 pub use part::{Content, Opaque, Part, Provider, Reasoning, ToolCall, ToolOutput, ToolResult};
 
@@ -84,6 +84,8 @@ pub struct Message {
     pub role: Role,
     /// The speaker's name; may be empty.
     pub name: String,
+    /// The user who said it; empty: the thread's user, if the role is [`Role::User`].
+    pub said_by: UserId,
     /// The content, in order.
     pub parts: Vec<Part>,
     /// The caller's own data, returned unchanged.
@@ -108,6 +110,7 @@ impl Message {
             depth: 1,
             role,
             name: String::new(),
+            said_by: UserId::default(),
             parts,
             metadata: JsonObject::default(),
             tokens: 0,
@@ -144,6 +147,8 @@ pub struct NewMessage {
     pub role: Role,
     /// The speaker's name; may be empty.
     pub name: String,
+    /// The user who said it, only with [`Role::User`]; empty: the thread's user.
+    pub said_by: UserId,
     /// The content, in order.
     pub parts: Vec<Part>,
     /// The caller's own data, returned unchanged.
@@ -163,6 +168,7 @@ impl NewMessage {
             parent: Parent::Previous,
             role,
             name: String::new(),
+            said_by: UserId::default(),
             parts,
             metadata: JsonObject::default(),
             created: None,
@@ -192,6 +198,8 @@ pub struct MessageFilter {
     pub roles: Vec<Role>,
     /// Any of these speakers' names; empty for all.
     pub names: Vec<String>,
+    /// Said by any of these users, as the messages themselves name them; empty for all.
+    pub users: Vec<UserId>,
     /// Said at this time or later.
     pub start: Option<OffsetDateTime>,
     /// Said before this time.

@@ -11,13 +11,14 @@ FROM (
             -- Null: no filter.
             AND ($4::text[] IS NULL OR m.role = ANY ($4))
             AND ($5::text[] IS NULL OR m.name = ANY ($5))
-            AND ($6::timestamptz IS NULL OR m.said_at >= $6)
-            AND ($7::timestamptz IS NULL OR m.said_at < $7)
-            AND ($8::jsonb IS NULL OR m.metadata @> $8)
+            AND ($6::text[] IS NULL OR m.said_by = ANY ($6))
+            AND ($7::timestamptz IS NULL OR m.said_at >= $7)
+            AND ($8::timestamptz IS NULL OR m.said_at < $8)
+            AND ($9::jsonb IS NULL OR m.metadata @> $9)
         ORDER BY m.seq DESC
-        LIMIT $9
+        LIMIT $10
     ) AS found
 ) AS page
 -- The first message is returned even if it is too large.
-WHERE page.running_bytes <= $10 OR page.running_bytes = page.bytes
+WHERE page.running_bytes <= $11 OR page.running_bytes = page.bytes
 ORDER BY page.seq DESC

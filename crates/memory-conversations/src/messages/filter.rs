@@ -1,6 +1,7 @@
 //! A filter of messages as parameters.
 
 use memory_contract::{
+    UserId,
     json::JsonObject,
     message::{MessageFilter, Role},
 };
@@ -11,6 +12,7 @@ use tokio_postgres::types::Json;
 pub(crate) struct Filter<'a> {
     pub(crate) roles: Option<Vec<&'static str>>,
     pub(crate) names: Option<&'a [String]>,
+    pub(crate) users: Option<Vec<&'a str>>,
     pub(crate) start: Option<OffsetDateTime>,
     pub(crate) end: Option<OffsetDateTime>,
     pub(crate) metadata: Option<Json<&'a JsonObject>>,
@@ -21,6 +23,7 @@ impl<'a> Filter<'a> {
         let MessageFilter {
             roles,
             names,
+            users,
             start,
             end,
             metadata,
@@ -28,6 +31,7 @@ impl<'a> Filter<'a> {
         Self {
             roles: (!roles.is_empty()).then(|| roles.iter().copied().map(Role::as_str).collect()),
             names: (!names.is_empty()).then_some(names.as_slice()),
+            users: (!users.is_empty()).then(|| users.iter().map(UserId::as_str).collect()),
             start: *start,
             end: *end,
             metadata: (!metadata.is_empty()).then_some(Json(metadata)),

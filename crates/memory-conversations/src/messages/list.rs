@@ -136,6 +136,7 @@ impl MessageStore<'_> {
             &after,
             &filter.roles,
             &filter.names,
+            &filter.users,
             &filter.start,
             &filter.end,
             &filter.metadata,
@@ -188,6 +189,7 @@ impl MessageStore<'_> {
             &query.after.map(|page| page.after_depth),
             &filter.roles,
             &filter.names,
+            &filter.users,
             &filter.start,
             &filter.end,
             &filter.metadata,
@@ -231,7 +233,10 @@ impl MessageStore<'_> {
     ) -> Result<Page<Message, SaidPlace>, StoreError> {
         let tenant = &self.caller.tenant;
         let filter = Filter::of(&query.filter);
-        let tested = filter.roles.is_some() || filter.names.is_some() || filter.metadata.is_some();
+        let tested = filter.roles.is_some()
+            || filter.names.is_some()
+            || filter.users.is_some()
+            || filter.metadata.is_some();
         let limit = i32::try_from(one_more(query.limit)).unwrap_or(i32::MAX);
         let scanned = if tested { limit.max(SCANNED) } else { limit };
         let (after_time, after_id) = query.after.map(|(at, id)| (at, id.uuid())).unzip();
@@ -244,6 +249,7 @@ impl MessageStore<'_> {
             &after_id,
             &filter.roles,
             &filter.names,
+            &filter.users,
             &filter.start,
             &filter.end,
             &filter.metadata,

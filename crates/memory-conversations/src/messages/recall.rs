@@ -253,6 +253,7 @@ impl MessageStore<'_> {
             &words::of_query(query),
             &filter.roles,
             &filter.names,
+            &filter.users,
             &filter.start,
             &filter.end,
             &filter.metadata,

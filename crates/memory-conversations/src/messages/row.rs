@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use memory_contract::{
+    UserId,
     json::JsonObject,
     message::{Message, NewMessage, Parent, Part, Role},
 };
@@ -46,6 +47,7 @@ pub fn read_message(row: &Row) -> Result<Message, StoreError> {
             why: "its role is not known".to_owned(),
         })?,
         name: row.field("name")?,
+        said_by: UserId::new(row.field::<&str>("said_by")?),
         parts: row.field::<Json<Vec<Part>>>("parts")?.0,
         metadata: row.field::<Json<JsonObject>>("metadata")?.0,
         tokens: row.field("tokens")?,
@@ -62,6 +64,9 @@ pub struct NewRow<'a> {
     parent: Option<&'a str>,
     role: &'static str,
     name: &'a str,
+    // Only where it is set: `recollect.append` looks for its name.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    said_by: &'a str,
     metadata: &'a JsonObject,
     tokens: i32,
     said_at: Option<String>,
@@ -102,6 +107,7 @@ impl<'a> NewRow<'a> {
             parent,
             role,
             name,
+            said_by,
             // A parameter of its own.
             parts: _,
             metadata,
@@ -118,6 +124,7 @@ impl<'a> NewRow<'a> {
             },
             role: role.as_str(),
             name,
+            said_by: said_by.as_str(),
             metadata,
             tokens: *tokens,
             said_at: created.map(timestamp),
@@ -146,6 +153,7 @@ pub(crate) fn content_hash(messages: &[CountedMessage]) -> Vec<u8> {
             parent,
             role,
             name,
+            said_by,
             parts,
             metadata,
             created,
@@ -164,6 +172,7 @@ pub(crate) fn content_hash(messages: &[CountedMessage]) -> Vec<u8> {
             metadata_of(metadata),
             created.map(|time| time.unix_timestamp_nanos().to_string()),
             external_id,
+            said_by,
         ]);
         hash_value(&mut hasher, &content);
     }

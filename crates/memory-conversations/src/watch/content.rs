@@ -94,6 +94,7 @@ impl ThreadStore<'_> {
         let Filter {
             roles,
             names,
+            users,
             start,
             end,
             metadata,
@@ -106,6 +107,7 @@ impl ThreadStore<'_> {
             &(range.first - 1),
             &roles,
             &names,
+            &users,
             &start,
             &end,
             &metadata,

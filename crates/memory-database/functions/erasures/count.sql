@@ -10,6 +10,7 @@ DECLARE
     v_scope text;
     v_where text;
     v_until timestamptz;
+    v_said bigint;
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true);
     SELECT e.* INTO v_erasure FROM recollect.erasures e
@@ -47,6 +48,16 @@ BEGIN
                 JOIN recollect.messages x
                     ON x.tenant_id = e.tenant_id AND x.thread_id = e.erasure_id AND x.deleted_at IS NOT NULL
                 WHERE e.tenant_id = p_tenant AND e.parent_id = p_erasure);
+            IF v_erasure.user_id <> '' THEN
+                -- What the user said in other threads.
+                EXECUTE format(
+                    'SELECT count(*) FROM recollect.messages x
+                     WHERE %s AND x.said_by <> '''' AND x.user_id <> $3 AND x.appended_at <= $4',
+                    replace(v_scope, 'x.user_id', 'x.said_by'))
+                INTO v_said
+                USING p_tenant, v_erasure.app_id, v_erasure.user_id, v_until;
+                remaining_count := remaining_count + v_said;
+            END IF;
         END IF;
         deleted_count := COALESCE((v_counts ->> place)::bigint, 0);
         RETURN NEXT;

@@ -1,7 +1,8 @@
 -- Does the next step of the erasure of a user, an app or a tenant; see erase_step. The caller
 -- has the lock of its row. Returns more; wait: nothing to do for now; or done.
 --
--- The steps: threads (end all of them; each is erased on its own), memories (and documents), rest (once all
+-- The steps: threads (end all of them; each is erased on its own), messages (that a user said in threads of
+-- others or of no user), memories (and documents), rest (once all
 -- threads are erased), queues (wait for the index and object storage), outside (a worker erases
 -- the rest in the index, and in the files of an embedded database), check.
 CREATE OR REPLACE FUNCTION recollect.erase_owner_step(p_tenant text, p_erasure uuid, p_limit bigint)
@@ -12,6 +13,9 @@ DECLARE
     v_erasure recollect.erasures;
     v_scope text;
     v_thread record;
+    -- The threads with messages that the user said.
+    v_said text;
+    v_message record;
     v_memories uuid[];
     v_count bigint := 0;
     v_left boolean;
@@ -58,9 +62,53 @@ BEGIN
         INTO v_left
         USING p_tenant, v_erasure.app_id, v_erasure.user_id, p_erasure;
         UPDATE recollect.erasures
-        SET erased_seq = NULL, step = CASE WHEN v_left THEN 'threads' ELSE 'memories' END
+        SET erased_seq = NULL,
+            step = CASE WHEN v_left THEN 'threads' WHEN v_erasure.user_id <> '' THEN 'messages' ELSE 'memories' END
         WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
         RETURN CASE WHEN v_left THEN 'wait' ELSE 'more' END;
+
+    WHEN 'messages' THEN
+        -- Of threads that are erased as a whole nothing is left to do.
+        v_said := replace(v_scope, 'x.user_id', 'x.said_by') || ' AND x.said_by <> ''''
+            AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())';
+        -- Of one thread in a transaction, because each deletion locks its thread.
+        EXECUTE format(
+            'SELECT t.thread_id FROM recollect.messages x
+             JOIN recollect.threads t ON t.tenant_id = $1 AND t.thread_id = x.thread_id
+             WHERE %s
+             LIMIT 1
+             FOR NO KEY UPDATE OF t SKIP LOCKED', v_said)
+        INTO v_thread
+        USING p_tenant, v_erasure.app_id, v_erasure.user_id;
+        IF v_thread IS NULL THEN
+            EXECUTE format(
+                'SELECT EXISTS (
+                    SELECT FROM recollect.messages x
+                    JOIN recollect.threads t ON t.tenant_id = $1 AND t.thread_id = x.thread_id
+                    WHERE %s)', v_said)
+            INTO v_left
+            USING p_tenant, v_erasure.app_id, v_erasure.user_id;
+            IF NOT v_left THEN
+                UPDATE recollect.erasures SET step = 'memories' WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
+            END IF;
+            RETURN CASE WHEN v_left THEN 'wait' ELSE 'more' END;
+        END IF;
+        FOR v_message IN
+            SELECT m.message_id
+            FROM recollect.messages m
+            WHERE m.tenant_id = p_tenant AND m.thread_id = v_thread.thread_id
+                AND m.said_by = v_erasure.user_id AND m.said_by <> ''
+            ORDER BY m.seq
+            LIMIT LEAST(p_limit, 50)
+        LOOP
+            -- Under the worker's name, so that an ephemeral thread lives no longer for it.
+            PERFORM recollect.delete_message(p_tenant, 'worker', v_thread.thread_id, v_message.message_id::text);
+            v_count := v_count + 1;
+        END LOOP;
+        UPDATE recollect.erasures
+        SET counts = recollect.add_count(v_erasure.counts, 'messages', v_count)
+        WHERE tenant_id = p_tenant AND erasure_id = p_erasure;
+        RETURN 'more';
 
     WHEN 'memories' THEN
         EXECUTE format(

@@ -14,6 +14,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
     v_built uuid[];
     v_kept uuid[] := '{}';
+    v_bounds text := COALESCE(current_setting('recollect.bounds', true), '');
 BEGIN
     WITH RECURSIVE built (memory_id) AS (
         SELECT u.id FROM unnest(p_memories) AS u (id)
@@ -31,11 +32,14 @@ BEGIN
             SELECT DISTINCT a.ancestor_id FROM recollect.memory_ancestors a
             WHERE a.tenant_id = p_tenant AND a.ancestor_id = ANY (p_memories) AND a.memory_id = ANY (v_built));
     ELSIF v_built IS NOT NULL THEN
+        -- The sources may be in a thread of another user, which the caller does not reach.
+        PERFORM set_config('recollect.bounds', '', true);
         INSERT INTO recollect.extract_again (tenant_id, thread_id, message_id)
         SELECT DISTINCT p_tenant, s.thread_id, s.message_id
         FROM recollect.memory_sources s
         WHERE s.tenant_id = p_tenant AND s.memory_id = ANY (v_built)
         ON CONFLICT (tenant_id, thread_id, message_id) DO UPDATE SET queued = false;
+        PERFORM set_config('recollect.bounds', v_bounds, true);
         PERFORM recollect.audit_of(p_tenant, 'delete_memories', NULL, u.app_id, u.count, u.app_id, u.user_id)
         FROM (SELECT m.app_id, m.user_id, count(*) AS count FROM recollect.memories m
               WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_built)

@@ -13,11 +13,29 @@ DECLARE
     v_count bigint;
     v_summaries uuid[] := '{}';
     v_ended uuid[];
+    v_bounds text := COALESCE(current_setting('recollect.bounds', true), '');
 BEGIN
-    -- Sources have the app and user of their memory.
-    PERFORM recollect.lock_memories(p_tenant, t.app_id, t.user_id)
-    FROM recollect.threads t
-    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
+    -- Memories of others may be made of the thread's messages, too: they are erased, whomever the
+    -- caller is bound to.
+    PERFORM set_config('recollect.bounds', '', true);
+    -- In order, to avoid deadlocks.
+    PERFORM recollect.lock_memories(p_tenant, o.app_id, o.user_id)
+    FROM (
+        SELECT t.app_id, t.user_id
+        FROM recollect.threads t
+        WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
+        UNION
+        SELECT m.app_id, m.user_id
+        FROM (
+            SELECT x.memory_id FROM recollect.memory_sources x
+            WHERE x.tenant_id = p_tenant AND x.thread_id = p_thread
+                AND (p_message IS NULL OR x.message_id = p_message)
+            LIMIT p_limit
+        ) AS s
+        JOIN recollect.memories m ON m.tenant_id = p_tenant AND m.memory_id = s.memory_id
+        ORDER BY 1, 2
+        OFFSET 0
+    ) AS o;
     DELETE FROM recollect.extract_again e
     WHERE e.tenant_id = p_tenant AND e.thread_id = p_thread AND (p_message IS NULL OR e.message_id = p_message);
     IF p_message IS NULL THEN
@@ -59,20 +77,30 @@ BEGIN
         SELECT u.id FROM unnest(v_summaries) AS u (id)
     ) AS lost;
     IF v_memories IS NULL THEN
+        PERFORM set_config('recollect.bounds', v_bounds, true);
         RETURN v_count;
     END IF;
     v_ended := ARRAY(
         SELECT m.memory_id FROM recollect.memories m
         WHERE m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.strategy = 'summary' AND m.left_path
             AND p_message IS NOT NULL);
+    -- A record for each user, so that who follows one learns of it.
+    PERFORM recollect.audit_of(p_tenant, 'delete_memories', p_thread, '', o.count, o.app_id, o.user_id)
+    FROM (
+        SELECT COALESCE(m.app_id, '') AS app_id, COALESCE(m.user_id, '') AS user_id, count(*) AS count
+        FROM unnest(v_memories) AS u (id)
+        LEFT JOIN recollect.memories m ON m.tenant_id = p_tenant AND m.memory_id = u.id
+        GROUP BY 1, 2
+        ORDER BY 1, 2
+    ) AS o;
     PERFORM recollect.erase_memories(p_tenant, v_memories);
-    PERFORM recollect.audit(p_tenant, 'delete_memories', p_thread, '', cardinality(v_memories));
     IF v_summaries <> '{}' AND p_message IS NOT NULL THEN
         UPDATE recollect.memories m
         SET left_path = true
         WHERE m.tenant_id = p_tenant AND m.memory_id = ANY (v_ended) AND NOT m.left_path;
         PERFORM recollect.hold_summary(p_tenant, p_thread);
     END IF;
+    PERFORM set_config('recollect.bounds', v_bounds, true);
     RETURN v_count;
 END;
 $$;

@@ -9,18 +9,24 @@
 -- and of the memories that it was built on, which must still exist. Sources that are not readable
 -- any more are dropped, and so is a fact without any. A fact of an ephemeral thread ends with the
 -- thread, so it supersedes only memories without a source in another thread.
+--
+-- It may have a user, with the lexemes of user and app as its scope; without one it belongs to the
+-- thread's user. It is dropped where one of its sources names another user as the one who said it,
+-- and, unless it belongs to the thread's user, where none names its user.
 CREATE OR REPLACE FUNCTION recollect.extract_memories(
     p_tenant text, p_actor text, p_thread uuid, p_generation bigint, p_to bigint, p_facts jsonb, p_made_by text,
     p_strategy text, p_built_on jsonb,
     -- ok, thread_not_found, or moved (facts were extracted or a message was erased
     -- since, the message does not exist, or a memory has changed).
     OUT status text, OUT stored bigint, OUT known bigint, OUT dropped bigint, OUT superseded bigint,
+    -- Of the last change.
     OUT queue uuid, OUT revision bigint
 )
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
     v_thread record;
+    v_user text;
     v_scope text;
     v_fact jsonb;
     v_sources text[];
@@ -28,7 +34,12 @@ DECLARE
     v_supersedes uuid[];
     v_ended uuid[];
     v_put record;
+    -- The new memories, and whose each is.
     v_new uuid[] := '{}';
+    v_new_users text[] := '{}';
+    -- The users of whose memories any was stored or superseded.
+    v_changed text[] := '{}';
+    v_revision bigint;
     v_end record;
     v_range recollect.memory_ranges;
     v_based_on bigint[];
@@ -45,7 +56,15 @@ BEGIN
         status := 'thread_not_found';
         RETURN;
     END IF;
-    PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, v_thread.user_id);
+    -- In order, to avoid deadlocks.
+    PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, o.user_id)
+    FROM (
+        SELECT v_thread.user_id
+        UNION
+        SELECT f.value ->> 'user' FROM jsonb_array_elements(p_facts) AS f (value) WHERE f.value ->> 'user' <> ''
+        ORDER BY 1
+        OFFSET 0
+    ) AS o (user_id);
     IF p_strategy = 'summary' THEN
         SELECT m.branch, m.depth, p.branches, p.depths INTO v_end
         FROM recollect.messages m
@@ -85,7 +104,7 @@ BEGIN
     END IF;
     status := 'ok';
     queue := recollect.memory_queue(p_tenant, v_thread.app_id, v_thread.user_id);
-    -- Of the user and of the app.
+    -- Of the thread's user and of the app.
     SELECT string_agg(l.lexeme, ' ') INTO STRICT v_scope
     FROM unnest(tsvector_to_array(v_thread.scope)) AS l (lexeme)
     WHERE l.lexeme LIKE '~u%' OR l.lexeme LIKE '~a%';
@@ -99,7 +118,8 @@ BEGIN
         JOIN recollect.messages m
             ON m.tenant_id = p_tenant AND m.message_id = s.id::uuid AND m.thread_id = p_thread
             AND m.deleted_at IS NULL;
-        IF v_sources = '{}' THEN
+        v_user := COALESCE(v_fact ->> 'user', v_thread.user_id);
+        IF v_sources = '{}' OR NOT recollect.may_own_fact(p_tenant, v_thread.user_id, v_user, v_sources::uuid[]) THEN
             dropped := dropped + 1;
             CONTINUE;
         END IF;
@@ -122,12 +142,13 @@ BEGIN
         END IF;
         SELECT * INTO v_put
         FROM recollect.put_memory(
-            p_tenant, v_thread.app_id, v_thread.user_id, v_scope,
+            p_tenant, v_thread.app_id, v_user, COALESCE(v_fact ->> 'scope', v_scope),
             v_fact || jsonb_build_object('sources', to_jsonb(v_sources)),
             'extracted', p_thread, p_made_by, p_strategy) AS p;
         IF v_put.created THEN
             stored := stored + 1;
             v_new := v_new || (v_put.memory).memory_id;
+            v_new_users := v_new_users || v_user;
             INSERT INTO recollect.memory_ancestors (tenant_id, memory_id, ancestor_id)
             SELECT DISTINCT p_tenant, (v_put.memory).memory_id, basis.id::uuid
             FROM jsonb_array_elements_text(v_fact -> 'built_on') AS basis (id);
@@ -145,10 +166,13 @@ BEGIN
         END IF;
         SELECT COALESCE(array_agg(e.memory_id), '{}') INTO v_ended
         FROM recollect.end_memories(
-            p_tenant, v_thread.app_id, v_thread.user_id, v_supersedes,
+            p_tenant, v_thread.app_id, v_user, v_supersedes,
             (v_put.memory).memory_id, false, (v_put.memory).valid_from,
             CASE WHEN v_put.created THEN (v_put.memory).created_at ELSE clock_timestamp() END) AS e;
         superseded := superseded + cardinality(v_ended);
+        IF v_put.created OR v_ended <> '{}' THEN
+            v_changed := v_changed || v_user;
+        END IF;
         IF p_strategy = 'summary' THEN
             -- They hold again where the head returns to their paths.
             UPDATE recollect.memories m
@@ -159,10 +183,13 @@ BEGIN
                 v_summary := (v_put.memory).memory_id;
             END IF;
         END IF;
-        SELECT GREATEST(revision, v_put.revision,
-            max(recollect.enqueue_memory(p_tenant, v_thread.app_id, v_thread.user_id, u.id, 'upsert')))
-        INTO revision
+        SELECT GREATEST(v_put.revision, max(recollect.enqueue_memory(p_tenant, v_thread.app_id, v_user, u.id, 'upsert')))
+        INTO v_revision
         FROM unnest(v_ended) AS u (id);
+        IF v_revision > COALESCE(revision, 0) THEN
+            queue := recollect.memory_queue(p_tenant, v_thread.app_id, v_user);
+            revision := v_revision;
+        END IF;
     END LOOP;
     IF p_strategy = 'summary' THEN
         INSERT INTO recollect.memory_ranges
@@ -173,8 +200,17 @@ BEGIN
                 WHEN v_range.memory_id IS NOT NULL THEN ARRAY[v_range.number]
                 ELSE COALESCE(v_range.based_on, '{}') END);
     END IF;
-    IF stored + superseded > 0 THEN
-        PERFORM recollect.audit(p_tenant, 'extract_memories', p_thread, array_to_string(v_new[1:20], ','), stored);
-    END IF;
+    -- A record for each user, so that who follows one learns of it.
+    PERFORM recollect.audit_of(
+        p_tenant, 'extract_memories', p_thread, array_to_string(o.ids[1:20], ','), cardinality(o.ids),
+        v_thread.app_id, o.user_id)
+    FROM (
+        SELECT c.user_id, ARRAY(
+            SELECT n.id FROM unnest(v_new, v_new_users) WITH ORDINALITY AS n (id, user_id, place)
+            WHERE n.user_id = c.user_id
+            ORDER BY n.place) AS ids
+        FROM (SELECT DISTINCT u.user_id FROM unnest(v_changed) AS u (user_id)) AS c
+        ORDER BY c.user_id
+    ) AS o;
 END;
 $$;

@@ -37,7 +37,8 @@ BEGIN
         JOIN recollect.messages m
             ON m.tenant_id = p_tenant AND m.message_id = s.id::uuid AND m.deleted_at IS NULL
         JOIN recollect.threads t
-            ON t.tenant_id = p_tenant AND t.thread_id = m.thread_id AND t.app_id = p_app AND t.user_id = p_user
+            ON t.tenant_id = p_tenant AND t.thread_id = m.thread_id AND t.app_id = p_app
+            AND (t.user_id = p_user OR p_user <> '' AND m.said_by = p_user)
             AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp());
         missing := jsonb_array_length(v_item -> 'sources') - cardinality(v_sources);
         revision := NULL;
@@ -65,7 +66,12 @@ BEGIN
                 recollect.time_from_micros((v_item ->> 'event')::bigint), v_item ->> 'origin', v_record,
                 (SELECT t.thread_id FROM recollect.threads t
                  WHERE t.tenant_id = p_tenant AND t.thread_id = (v_item ->> 'thread')::uuid
-                     AND t.app_id = p_app AND t.user_id = p_user),
+                     AND t.app_id = p_app
+                     -- Or a thread in which the user said a source.
+                     AND (t.user_id = p_user OR EXISTS (
+                        SELECT FROM recollect.messages m
+                        WHERE m.tenant_id = p_tenant AND m.message_id = ANY (v_sources)
+                            AND m.thread_id = t.thread_id))),
                 v_hash, (v_item ->> 'pinned')::boolean, recollect.time_from_micros((v_item ->> 'valid_from')::bigint),
                 recollect.time_from_micros((v_item ->> 'valid_until')::bigint),
                 recollect.time_from_micros((v_item ->> 'ended')::bigint),

@@ -29,6 +29,8 @@ DECLARE
     v_thread record;
     v_request record;
     v_known record;
+    -- Whether messages name who said them: most do not, and are not read for it.
+    v_named boolean := strpos(p_messages::text, '"said_by"') > 0;
     v_now timestamptz;
     v_messages recollect.new_message[];
     v_ids uuid[];
@@ -58,6 +60,17 @@ DECLARE
     v_new_depths integer[] := '{}';
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+
+    IF v_named THEN
+        -- Before the thread's lock, as by all callers.
+        PERFORM recollect.allow_creation(p_tenant, s.app_id, s.said_by)
+        FROM (
+            SELECT DISTINCT t.app_id, n.said_by
+            FROM recollect.threads t
+            CROSS JOIN json_populate_recordset(NULL::recollect.new_message, p_messages) AS n
+            WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread AND n.said_by <> ''
+        ) AS s;
+    END IF;
 
     SELECT t.last_seq, t.head_id, t.head_seq, t.head_branch, t.head_depth, t.path_tokens, t.branch_count, t.scope,
         t.distill_at, t.idle_ttl, t.app_id, t.user_id
@@ -195,10 +208,10 @@ BEGIN
 
     v_now := clock_timestamp();
     INSERT INTO recollect.messages
-        (tenant_id, thread_id, app_id, user_id, seq, message_id, parent_id, branch, depth, role, name, parts,
-         metadata, tokens, path_tokens, bytes, said_at, appended_at, imported, words, external_id, external_digest)
+        (tenant_id, thread_id, app_id, user_id, seq, message_id, parent_id, branch, depth, role, name, said_by,
+         parts, metadata, tokens, path_tokens, bytes, said_at, appended_at, imported, words, external_id, external_digest)
     SELECT p_tenant, p_thread, v_thread.app_id, v_thread.user_id, v_thread.last_seq + n.ordinality, n.message_id,
-        n.parent_id, n.branch, n.depth, n.role, n.name, n.parts, n.metadata, n.tokens, n.path_tokens,
+        n.parent_id, n.branch, n.depth, n.role, n.name, COALESCE(n.said_by, ''), n.parts, n.metadata, n.tokens, n.path_tokens,
         octet_length(n.parts::text) + octet_length(n.metadata::text),
         COALESCE(n.said_at, v_now), v_now, p_imported,
         recollect.lexemes(n.words) || v_thread.scope,
@@ -266,7 +279,10 @@ BEGIN
     WHERE tenant_id = p_tenant AND thread_id = p_thread;
 
     -- The path has grown enough to be distilled, or it is another path.
-    IF v_path >= v_thread.distill_at OR v_branch <> v_thread.head_branch THEN
+    IF v_path >= v_thread.distill_at OR v_branch <> v_thread.head_branch
+        -- Otherwise no facts are extracted from a thread without a user.
+        OR v_named AND v_thread.user_id = ''
+    THEN
         PERFORM recollect.enqueue_distill(p_tenant, p_thread, p_imported);
     END IF;
 

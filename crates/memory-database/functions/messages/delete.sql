@@ -28,7 +28,7 @@ BEGIN
     SELECT m.bytes INTO v_bytes FROM recollect.messages m
     WHERE m.tenant_id = p_tenant AND m.message_id = v_id;
     UPDATE recollect.messages m
-    SET external_id = NULL, parts = '[]', metadata = '{}', name = '', words = NULL, tokens = 0, bytes = 0,
+    SET external_id = NULL, parts = '[]', metadata = '{}', name = '', said_by = '', words = NULL, tokens = 0, bytes = 0,
         deleted_at = clock_timestamp()
     WHERE m.tenant_id = p_tenant AND m.message_id = v_id
     RETURNING m.seq, m.branch, m.depth INTO v_message;

@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION recollect.list_messages(
     -- Null: from the beginning.
     p_after_time timestamptz, p_after_id uuid,
     -- Null: no filter.
-    p_roles text[], p_names text[], p_start timestamptz, p_end timestamptz, p_metadata jsonb,
+    p_roles text[], p_names text[], p_users text[], p_start timestamptz, p_end timestamptz, p_metadata jsonb,
     p_scanned integer, p_limit integer, p_max_bytes bigint
 )
 -- At least one row, with a null message, where messages were read and none is listed.
@@ -51,6 +51,7 @@ BEGIN
                 SELECT m.thread_id, m.seq, m.message_id, m.said_at, m.bytes,
                     ($6::text[] IS NULL OR m.role = ANY ($6))
                     AND ($7::text[] IS NULL OR m.name = ANY ($7))
+                    AND ($14::text[] IS NULL OR m.said_by = ANY ($14))
                     AND ($10::jsonb IS NULL OR m.metadata @> $10) AS listed
                 FROM recollect.messages m
                 WHERE %1$s AND m.deleted_at IS NULL
@@ -79,6 +80,6 @@ BEGIN
         ORDER BY page.place
         $list$, v_scope, replace(v_columns, ',', format(' %s,', v_direction)) || ' ' || v_direction, v_direction)
     USING p_tenant, p_app, p_user, p_after_time, p_after_id, p_roles, p_names, p_start, p_end, p_metadata,
-        p_scanned, p_limit, p_max_bytes;
+        p_scanned, p_limit, p_max_bytes, p_users;
 END;
 $$;

@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION recollect.list_path(
     -- Null: from the beginning.
     p_after integer,
     -- Null: no filter.
-    p_roles text[], p_names text[], p_start timestamptz, p_end timestamptz, p_metadata jsonb,
+    p_roles text[], p_names text[], p_users text[], p_start timestamptz, p_end timestamptz, p_metadata jsonb,
     p_max_rows integer, p_max_bytes bigint
 )
 RETURNS TABLE (
@@ -82,6 +82,7 @@ BEGIN
                 AND m.depth > $4 AND m.depth <= $5 AND m.deleted_at IS NULL AND m.seq <= $12
                 AND ($6::text[] IS NULL OR m.role = ANY ($6))
                 AND ($7::text[] IS NULL OR m.name = ANY ($7))
+                AND ($13::text[] IS NULL OR m.said_by = ANY ($13))
                 AND ($8::timestamptz IS NULL OR m.said_at >= $8)
                 AND ($9::timestamptz IS NULL OR m.said_at < $9)
                 AND ($10::jsonb IS NULL OR m.metadata @> $10)
@@ -89,7 +90,7 @@ BEGIN
             LIMIT $11
             $list$, CASE WHEN p_descending THEN 'DESC' ELSE 'ASC' END)
             USING p_tenant, p_thread, v_branch, v_from, v_to, p_roles, p_names, p_start, p_end, p_metadata,
-                p_max_rows - v_rows + 1, last_seq
+                p_max_rows - v_rows + 1, last_seq, p_users
         LOOP
             -- The first message is returned even if it is too large.
             IF v_rows = p_max_rows OR (v_rows > 0 AND v_bytes + v_message.bytes > p_max_bytes) THEN

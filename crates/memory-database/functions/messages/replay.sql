@@ -32,7 +32,7 @@ BEGIN
             COALESCE(m.deleted_at IS NULL AND m.parts::text = u.parts::text
             -- All other fields that the caller chose: laid over the stored ones they change nothing.
             AND to_jsonb(recollect.readable(m)) || (
-                to_jsonb(u) - ARRAY[
+                (to_jsonb(u) || jsonb_build_object('said_by', COALESCE(u.said_by, ''))) - ARRAY[
                     'chosen', 'parent', 'parts', 'tokens', 'ordinality',
                     CASE WHEN NOT u.chosen THEN 'message_id' END,
                     CASE WHEN v_updated THEN 'metadata' END,

@@ -10,8 +10,8 @@
 -- itself, in at most 5,000 messages. The score is BM25 with k1 = 1.2, b = 0.75 and every word counted once, over the
 -- messages found.
 CREATE OR REPLACE FUNCTION recollect.match_messages(
-    p_scope text, p_words text, p_roles text[], p_names text[], p_start timestamptz, p_end timestamptz,
-    p_metadata jsonb, p_limit integer
+    p_scope text, p_words text, p_roles text[], p_names text[], p_users text[], p_start timestamptz,
+    p_end timestamptz, p_metadata jsonb, p_limit integer
 )
 RETURNS TABLE (message_id uuid, score double precision)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -41,6 +41,7 @@ BEGIN
                 AND (v_unbound OR recollect.in_bounds(m.app_id, m.user_id))
                 AND (p_roles IS NULL OR m.role = ANY (p_roles))
                 AND (p_names IS NULL OR m.name = ANY (p_names))
+                AND (p_users IS NULL OR m.said_by = ANY (p_users))
                 AND (p_start IS NULL OR m.said_at >= p_start)
                 AND (p_end IS NULL OR m.said_at < p_end)
                 AND (p_metadata IS NULL OR m.metadata @> p_metadata)
@@ -68,5 +69,6 @@ $$;
 
 -- A new owner needs the right to create in the schema at this moment.
 GRANT CREATE ON SCHEMA recollect TO recollect_search;
-ALTER FUNCTION recollect.match_messages(text, text, text[], text[], timestamptz, timestamptz, jsonb, integer) OWNER TO recollect_search;
+ALTER FUNCTION recollect.match_messages(text, text, text[], text[], text[], timestamptz, timestamptz, jsonb, integer)
+    OWNER TO recollect_search;
 REVOKE CREATE ON SCHEMA recollect FROM recollect_search;

@@ -2,7 +2,7 @@
 -- messages with them.
 CREATE OR REPLACE FUNCTION recollect.working_tail(p_tenant text, p_thread uuid, p_limit integer)
 RETURNS TABLE (
-    message_id uuid, depth integer, role text, name text, digest bytea, said_at timestamptz
+    message_id uuid, depth integer, role text, name text, said_by text, digest bytea, said_at timestamptz
 )
 LANGUAGE plpgsql STABLE AS $$
 #variable_conflict use_column
@@ -12,7 +12,7 @@ BEGIN
     SELECT s.branches, s.above, s.depths, s.covered INTO v_state
     FROM recollect.working_state(p_tenant, p_thread) s;
     RETURN QUERY
-    SELECT m.message_id, m.depth, m.role, m.name, sha256(convert_to(m.parts::text, 'UTF8')), m.said_at
+    SELECT m.message_id, m.depth, m.role, m.name, m.said_by, sha256(convert_to(m.parts::text, 'UTF8')), m.said_at
     FROM unnest(v_state.branches, v_state.above, v_state.depths) AS part (branch, above, depth)
     JOIN recollect.messages m
         ON m.tenant_id = p_tenant AND m.thread_id = p_thread AND m.branch = part.branch

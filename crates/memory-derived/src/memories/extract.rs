@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use memory_contract::{
-    MemoryId, MessageId, TenantId, ThreadId, memory::MemoryType, message::Message,
-    policy::ExtractionStrategy, revision::Revision,
+    MemoryId, MessageId, TenantId, ThreadId,
+    memory::{MemoryOwner, MemoryType},
+    message::Message,
+    policy::ExtractionStrategy,
+    revision::Revision,
 };
 use memory_conversations::read_message;
 use memory_database::{
@@ -17,7 +20,7 @@ use time::OffsetDateTime;
 use tokio_postgres::types::Json;
 use uuid::Uuid;
 
-use super::{Item, revision, uuids};
+use super::{Item, revision, uuids, write::scope_of};
 use crate::{MemoryStore, MemoryWorker};
 
 /// Something that was extracted.
@@ -25,6 +28,9 @@ use crate::{MemoryStore, MemoryWorker};
 pub struct Fact {
     /// The text to remember; at most 4,096 characters.
     pub text: String,
+    /// Whose memory it is, in the thread's app; `None`: the thread's user. It is dropped unless one
+    /// of its sources names this user as the one who said it.
+    pub owner: Option<MemoryOwner>,
     /// A fact or an event.
     pub kind: MemoryType,
     /// Topics; at most 16.
@@ -68,7 +74,8 @@ pub struct Extracted {
     pub stored: i64,
     /// Facts that were known; their sources have been added.
     pub known: i64,
-    /// Facts without a source that can be read.
+    /// Facts without a source that can be read, or with sources that do not let them belong to their
+    /// owner.
     pub dropped: i64,
     /// Memories that were superseded.
     pub superseded: i64,
@@ -131,6 +138,19 @@ impl MemoryStore<'_> {
             asked: column(row, "asked")?,
             last_error: column(row, "last_error")?,
         })
+    }
+
+    /// Whether a message of a thread names the user who said it.
+    ///
+    /// # Errors
+    /// Only errors of the database.
+    pub async fn names_speakers(self, thread: ThreadId) -> Result<bool, StoreError> {
+        let tenant = &self.caller.tenant;
+        let params: Params<'_> = &[&tenant.as_str(), &thread.uuid()];
+        let names = query!("memories/names_speakers");
+        scalar(&only(
+            self.store.pool.within(self.caller, names, params).await?,
+        )?)
     }
 
     /// Asks workers to extract memories from the thread's messages now. Unknown threads are
@@ -227,8 +247,8 @@ impl MemoryStore<'_> {
         )?)
     }
 
-    /// Stores facts that were extracted from messages for the thread's app and user, and marks
-    /// the messages as read, in one transaction. Repeated, also by another worker, it
+    /// Stores facts that were extracted from messages for the thread's app and its user, or the users
+    /// who said them, and marks the messages as read, in one transaction. Repeated, also by another worker, it
     /// changes nothing.
     ///
     /// # Errors
@@ -246,6 +266,10 @@ impl MemoryStore<'_> {
             .map(|fact| {
                 let mut item = item_of(fact).json();
                 item["built_on"] = json!(uuids(&fact.built_on));
+                if let Some(owner) = &fact.owner {
+                    item["user"] = json!(owner.user);
+                    item["scope"] = json!(scope_of(tenant, owner));
+                }
                 item
             })
             .collect();
@@ -312,6 +336,7 @@ impl MemoryWorker<'_> {
 fn item_of(fact: &Fact) -> Item<'_> {
     let Fact {
         text,
+        owner: _,
         kind,
         topics,
         entities,

@@ -17,6 +17,8 @@ pub(super) struct PutMessage<'a> {
     pub(super) id: Option<MessageId>,
     pub(super) role: Role,
     pub(super) name: &'a str,
+    /// The user who said it, as the message names it.
+    pub(super) said_by: &'a str,
     /// The SHA-256 of its parts.
     pub(super) digest: Vec<u8>,
     /// When it was said, if the caller set that.
@@ -30,6 +32,7 @@ pub(super) struct StoredMessage {
     pub(super) depth: i32,
     pub(super) role: Role,
     pub(super) name: String,
+    pub(super) said_by: String,
     pub(super) digest: Vec<u8>,
     pub(super) said: OffsetDateTime,
 }
@@ -140,7 +143,10 @@ pub(super) fn align(
 /// Whether a message of the request is the stored one. An id in the working set names its
 /// message alone; one elsewhere in the thread also names what replaced that message.
 fn matches(put: &PutMessage<'_>, stored: &StoredMessage, is_elsewhere: bool) -> bool {
-    let alike = put.role == stored.role && put.name == stored.name && put.digest == stored.digest;
+    let alike = put.role == stored.role
+        && put.name == stored.name
+        && put.said_by == stored.said_by
+        && put.digest == stored.digest;
     match put.id {
         Some(id) if id == stored.id => alike,
         Some(_) if !is_elsewhere => false,

@@ -278,6 +278,7 @@ impl WorkingMemoryStore<'_> {
                     }),
                     role: message.role,
                     name: &message.name,
+                    said_by: message.said_by.as_str(),
                     digest: digest.clone(),
                     said: message.created,
                 },
@@ -376,6 +377,7 @@ fn stored_message(row: &Row) -> Result<StoredMessage, StoreError> {
             why: "its role is not known".to_owned(),
         })?,
         name: column(row, "name")?,
+        said_by: column(row, "said_by")?,
         digest: column(row, "digest")?,
         said: column(row, "said_at")?,
     })

@@ -1,10 +1,9 @@
 //! Reads a model's answer to an extraction. Nothing in it is trusted: its form is checked,
-//! and each fact must cite a message of a user.
+//! and each fact must cite input messages of the user whom it is of.
 
 use std::collections::HashSet;
 use std::slice;
 
-use memory_contract::message::Role;
 use serde::Deserialize;
 use serde_json::Value;
 use time::Date;
@@ -42,12 +41,14 @@ struct Stated {
     built_on: Option<Vec<String>>,
 }
 
-/// Reads an answer. The prompt named `sources` `m1`, `m2`, … and `known` `f1`, `f2`, ….
+/// Reads an answer about the facts of the user `owner`. The prompt named `sources` `m1`, `m2`, … and
+/// `known` `f1`, `f2`, ….
 ///
 /// # Errors
 /// The problem with the answer's form, without any of its text.
 pub(super) fn read(
     text: &str,
+    owner: &str,
     sources: &[&SourceMessage],
     known: &[KnownFact],
 ) -> Result<Extracted, String> {
@@ -59,9 +60,7 @@ pub(super) fn read(
         let dropped = &mut extracted.dropped;
         let text = plain(&stated.text);
         let evidence = places(stated.evidence, 'm', sources.len());
-        // What only an assistant says may be what it was told of memory.
-        let is_of_user = |place: &usize| sources[*place].message.role == Role::User;
-        if !evidence.iter().any(is_of_user) {
+        if !proves(&evidence, owner, sources) {
             dropped.without_evidence += 1;
         } else if text.is_empty() || text.chars().count() > FACT_CHARS {
             dropped.too_long_or_empty += 1;
@@ -98,6 +97,14 @@ pub(super) fn read(
         }
     }
     Ok(extracted)
+}
+
+/// Whether messages prove a fact of a user: this user said one of them, and no other user did. What
+/// a model or a tool says may only go with it, such as the question that it answers.
+fn proves(evidence: &[usize], owner: &str, sources: &[&SourceMessage]) -> bool {
+    let mut said = evidence.iter().map(|place| sources[*place]);
+    let is_own = said.clone().any(|source| source.is_said_by(owner));
+    is_own && !said.any(|source| source.is_said_by_another(owner))
 }
 
 /// The ids of the known facts that a fact was built on: those that the model names, and,
@@ -239,6 +246,7 @@ impl Extracted {
 
 #[cfg(test)]
 mod tests {
+    use memory_contract::{UserId, message::Role};
     use proptest::prelude::*;
 
     use super::*;
@@ -255,7 +263,7 @@ mod tests {
             format!("```json\n{good}\n```"),
             format!("Here: {good} Done."),
         ] {
-            let read = read(&text, &sources, &[]).unwrap();
+            let read = read(&text, "", &sources, &[]).unwrap();
             assert_eq!(read.facts[0].text, "Ada has, \"two\" cats,]", "{text}");
             assert_eq!(read.facts[0].evidence.len(), 2);
         }
@@ -271,7 +279,7 @@ mod tests {
             "[]",
             "}{",
         ] {
-            let problem = read(text, &[], &[]).err().unwrap();
+            let problem = read(text, "", &[], &[]).err().unwrap();
             assert!(!problem.contains("secret"), "{problem}");
         }
     }
@@ -293,7 +301,7 @@ mod tests {
               "supersedes": ["f1", "f2", "m1"], "topics": ["a", "a", "b", "c", "d", "e", "f"]}},
             {{"text": "ada lives in bergen.", "evidence": ["m1"]}}]}}"#
         );
-        let read = read(&text, &sources, &known).unwrap();
+        let read = read(&text, "", &sources, &known).unwrap();
         let Dropped {
             without_evidence,
             too_long_or_empty,
@@ -305,6 +313,44 @@ mod tests {
         assert_eq!(fact.supersedes, ["x-9"]);
         assert_eq!(fact.topics.len(), FACT_LABELS);
         assert_eq!(fact.event_date, Some(time::macros::date!(2023 - 05 - 08)));
+    }
+
+    #[test]
+    fn a_fact_of_a_user_needs_a_message_of_this_user_and_none_of_another() {
+        let said = |role: Role, user: &str| {
+            let mut said = source("We love jazz.");
+            said.message.role = role;
+            said.message.said_by = UserId::new(user);
+            said
+        };
+        let sources = [
+            said(Role::User, "ada"),
+            said(Role::User, "bob"),
+            said(Role::Assistant, ""),
+            said(Role::Tool, ""),
+        ];
+        let sources: Vec<&SourceMessage> = sources.iter().collect();
+        for (evidence, owner, expected) in [
+            (r#""m1""#, "ada", true),
+            (r#""m1", "m3", "m4""#, "ada", true),
+            (r#""m2""#, "ada", false),
+            (r#""m3", "m4""#, "ada", false),
+            (r#""m1", "m2""#, "ada", false),
+            (r#""m1", "m2""#, "bob", false),
+            (r#""m2""#, "bob", true),
+            (r#""m3""#, "", false),
+        ] {
+            let answer =
+                format!(r#"{{"facts": [{{"text": "Loves jazz", "evidence": [{evidence}]}}]}}"#);
+            let read = read(&answer, owner, &sources, &[]).unwrap();
+            assert_eq!(
+                read.facts.len(),
+                usize::from(expected),
+                "{evidence} {owner}"
+            );
+            let dropped = usize::from(!expected);
+            assert_eq!(read.dropped.without_evidence, dropped, "{evidence} {owner}");
+        }
     }
 
     #[test]
@@ -328,7 +374,7 @@ mod tests {
             let answer = format!(
                 r#"{{"facts": [{{"text": "{text}", "evidence": ["m1"], "built_on": [{named}]}}]}}"#
             );
-            let read = read(&answer, &sources, &known).unwrap();
+            let read = read(&answer, "", &sources, &known).unwrap();
             assert_eq!(read.facts[0].built_on, expected, "{text}");
         };
         check("Tom was ill", "", &["x-1"]);
@@ -346,12 +392,12 @@ mod tests {
             let sources = [source("a"), source("b"), source("c")];
             let sources: Vec<&SourceMessage> = sources.iter().collect();
             let answer = serde_json::json!({"facts": [{"text": noise, "evidence": ids}]}).to_string();
-            let extracted = read(&answer, &sources, &[]).unwrap();
+            let extracted = read(&answer, "", &sources, &[]).unwrap();
             for fact in extracted.facts {
                 prop_assert!(!fact.evidence.is_empty());
                 prop_assert!(fact.evidence.iter().all(|id| sources.iter().any(|s| s.message.id == *id)));
             }
-            let _ = read(&noise, &sources, &[]);
+            let _ = read(&noise, "", &sources, &[]);
         }
     }
 }

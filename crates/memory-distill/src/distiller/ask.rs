@@ -3,6 +3,7 @@
 
 use memory_budget::Tokenizer;
 
+use super::speakers::Speakers;
 use super::{Distilled, DistilledBy, Extracted, Extraction, answer, material};
 use crate::model::{Account, Prompt, Reliable};
 use crate::prompt::{again, extract, observe, reflect};
@@ -40,7 +41,8 @@ impl<'a> ModelTask<'a> {
         let frame = template.prompt(previous, "", max_tokens);
         let room = self.room(&frame, max_tokens);
         let mut summary = previous.to_owned();
-        for portion in material::portions(messages, room, self.tokenizer()) {
+        let speakers = Speakers::default();
+        for portion in material::portions(messages, &speakers, room, self.tokenizer()) {
             let prompt = template.prompt(&summary, &portion.text, max_tokens);
             summary = self.text(self.full(prompt), max_tokens).await?;
         }
@@ -53,7 +55,8 @@ impl<'a> ModelTask<'a> {
         max_tokens: i32,
     ) -> Result<Distilled<String>, DistillError> {
         let room = self.room(&observe("", max_tokens), 0);
-        let portions = material::portions(messages, room, self.tokenizer());
+        let speakers = Speakers::default();
+        let portions = material::portions(messages, &speakers, room, self.tokenizer());
         let shares = shares(portions.iter().map(|portion| portion.tokens), max_tokens);
         let mut text = String::new();
         for (portion, share) in portions.iter().zip(shares) {
@@ -88,26 +91,38 @@ impl<'a> ModelTask<'a> {
         let Extraction {
             strategy,
             instructions,
+            owner,
             messages,
             known,
         } = extraction;
         let most = self.model.info().max_output_tokens;
-        let ask =
-            |known: &str, messages: &str| extract(strategy, instructions, known, messages, most);
+        let said = messages.iter().filter(|source| !source.injected);
+        let speakers = Speakers::of(said.clone());
+        let speaker = speakers.label(owner);
+        let ask = |known: &str, messages: &str| {
+            extract(strategy, instructions, &speaker, known, messages, most)
+        };
         let room = self.room(&ask("", ""), 0);
         let (quoted, shown) = material::facts(known, room / 4, self.tokenizer());
         // The model can refer only to the facts in the prompt.
         let known = &known[..shown];
-        let said = messages.iter().filter(|source| !source.injected);
         let mut extracted = Extracted::default();
-        for portion in material::portions(said, room - room / 4, self.tokenizer()) {
+        for portion in material::portions(said, &speakers, room - room / 4, self.tokenizer()) {
+            // Nothing in it can prove a fact of the owner.
+            if !portion
+                .sources
+                .iter()
+                .any(|source| source.is_said_by(owner))
+            {
+                continue;
+            }
             let prompt = ask(&quoted, &portion.text);
             let first = self.ask(&prompt).await?;
-            let facts = match answer::read(&first, &portion.sources, known) {
+            let facts = match answer::read(&first, owner, &portion.sources, known) {
                 Ok(facts) => facts,
                 Err(problem) => {
                     let second = self.ask(&again(&prompt, &problem)).await?;
-                    answer::read(&second, &portion.sources, known).map_err(|problem| {
+                    answer::read(&second, owner, &portion.sources, known).map_err(|problem| {
                         DistillError::Malformed {
                             model: self.name(),
                             problem,

@@ -2,6 +2,7 @@
 
 use memory_budget::{Room, Size, Tokenizer};
 
+use super::speakers::Speakers;
 use crate::prompt::quote;
 use crate::{KnownFact, SourceMessage};
 
@@ -19,13 +20,16 @@ pub(super) struct Portion<'a> {
 /// than a portion loses its middle.
 pub(super) fn portions<'a>(
     sources: impl IntoIterator<Item = &'a SourceMessage>,
+    speakers: &Speakers<'_>,
     max_tokens: i32,
     tokenizer: Tokenizer,
 ) -> Vec<Portion<'a>> {
     let quoted = sources.into_iter().map(|source| {
         let mut words = source.words();
+        let speaker = speakers.of_message(source);
         // The final name is a number within the portion, of about the same length.
-        let size = |words: &str| line_tokens(&quote::message("m0000", source, words), tokenizer);
+        let size =
+            |words: &str| line_tokens(&quote::message("m0000", source, &speaker, words), tokenizer);
         let mut tokens = size(&words);
         // Escaping makes the tokens of a quotation depend on the text.
         let whole = words.clone();
@@ -39,7 +43,8 @@ pub(super) fn portions<'a>(
     });
     let portion = |(quoted, tokens): (Vec<(&'a SourceMessage, String)>, i32)| {
         let line = |(index, (source, words)): (usize, &(&SourceMessage, String))| {
-            quote::message(&format!("m{}", index + 1), source, words)
+            let speaker = speakers.of_message(source);
+            quote::message(&format!("m{}", index + 1), source, &speaker, words)
         };
         let lines: Vec<String> = quoted.iter().enumerate().map(line).collect();
         Portion {
@@ -149,7 +154,7 @@ mod tests {
         ) {
             let sources: Vec<SourceMessage> = texts.iter().map(|text| source(text)).collect();
             let tokenizer = Tokenizer::default();
-            let portions = portions(&sources, max_tokens, tokenizer);
+            let portions = portions(&sources, &Speakers::default(), max_tokens, tokenizer);
             let mut quoted = 0;
             for portion in &portions {
                 prop_assert!(tokenizer.count(&portion.text) <= max_tokens);

@@ -4,6 +4,7 @@ mod answer;
 mod ask;
 mod material;
 mod report;
+mod speakers;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -246,13 +247,16 @@ impl Distiller {
         let Extraction {
             strategy,
             instructions: _,
+            owner,
             messages,
             known,
         } = extraction;
         match strategy {
             ExtractionStrategy::None => return Ok(extractive(Extracted::default())),
             ExtractionStrategy::Summary => {
-                return self.summary_fact(tenant, method, messages, known).await;
+                return self
+                    .summary_fact(tenant, method, owner, messages, known)
+                    .await;
             }
             ExtractionStrategy::Discrete
             | ExtractionStrategy::Preferences
@@ -265,7 +269,7 @@ impl Distiller {
         }
         let mut extracted = Extracted::default();
         extracted.add(Extracted {
-            facts: self.extractive.facts(messages, strategy),
+            facts: self.extractive.facts_of(owner, messages, strategy),
             dropped: Dropped::default(),
         });
         for fact in &mut extracted.facts {
@@ -291,17 +295,19 @@ impl Distiller {
         }
     }
 
-    /// The running summary as one fact that supersedes the previous ones.
+    /// The running summary, without what other users said, as one fact that supersedes the previous
+    /// ones.
     async fn summary_fact(
         &self,
         tenant: &TenantId,
         method: Method,
+        owner: &str,
         messages: &[SourceMessage],
         known: &[KnownFact],
     ) -> Result<Distilled<Extracted>, DistillError> {
         let said: Vec<SourceMessage> = messages
             .iter()
-            .filter(|source| !source.injected)
+            .filter(|source| !source.injected && !source.is_said_by_another(owner))
             .cloned()
             .collect();
         if said.is_empty() {

@@ -43,7 +43,7 @@ pub struct Extracted {
 /// Counts of a model's facts that were rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// Facts that cite no message of a user.
+    /// Facts that cite no message of the user whose facts they are, or one of another user.
     pub without_evidence: usize,
     /// Facts without text, or with more than [`FACT_CHARS`](crate::FACT_CHARS) characters.
     pub too_long_or_empty: usize,
@@ -58,6 +58,10 @@ pub struct Extraction<'a> {
     pub strategy: ExtractionStrategy,
     /// The app's instructions, for [`ExtractionStrategy::Custom`].
     pub instructions: &'a str,
+    /// Whose facts to extract: the user whom this user's own messages name
+    /// ([`Message::said_by`](memory_contract::message::Message::said_by)). A fact needs one of them
+    /// as evidence. What other users, models and tools say is context alone.
+    pub owner: &'a str,
     /// The messages, in order. Those with injected memory are skipped.
     pub messages: &'a [SourceMessage],
     /// Known facts, the most relevant first. For [`ExtractionStrategy::Summary`] these are

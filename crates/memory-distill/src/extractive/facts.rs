@@ -65,7 +65,10 @@ const PAST: &[&str] = &[
     "flew",
 ];
 
-pub(super) fn facts(sources: &[SourceMessage], strategy: ExtractionStrategy) -> Vec<Fact> {
+pub(super) fn facts<'a>(
+    sources: impl IntoIterator<Item = &'a SourceMessage>,
+    strategy: ExtractionStrategy,
+) -> Vec<Fact> {
     let everything = match strategy {
         ExtractionStrategy::Discrete => true,
         ExtractionStrategy::Preferences => false,

@@ -125,6 +125,17 @@ impl Extractive {
         facts::facts(messages, strategy)
     }
 
+    /// The same of the messages of one user.
+    pub(crate) fn facts_of(
+        &self,
+        user: &str,
+        messages: &[SourceMessage],
+        strategy: ExtractionStrategy,
+    ) -> Vec<Fact> {
+        let own = messages.iter().filter(|source| source.is_said_by(user));
+        facts::facts(own, strategy)
+    }
+
     /// Selects the best units, on the blocking thread pool: it may take a second for thousands
     /// of messages.
     async fn condense(

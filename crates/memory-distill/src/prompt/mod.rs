@@ -79,10 +79,12 @@ pub(crate) fn reflect(observations: &str, max_tokens: i32) -> Prompt {
     }
 }
 
-/// `instructions` are the app's, for [`ExtractionStrategy::Custom`].
+/// `instructions` are the app's, for [`ExtractionStrategy::Custom`]. `speaker` is the label of the
+/// user whose facts are wanted; empty where only one user speaks.
 pub(crate) fn extract(
     strategy: ExtractionStrategy,
     instructions: &str,
+    speaker: &str,
     known: &str,
     messages: &str,
     max_tokens: i32,
@@ -106,10 +108,19 @@ pub(crate) fn extract(
                 .to_owned()
         }
     };
+    let whose = match speaker {
+        "" => String::new(),
+        speaker => format!(
+            "\nSeveral people speak; the messages of each have its label as speaker. Take only what \
+             {speaker} says about themselves, their people, their work and their world, with \
+             evidence that {speaker} said. What others say, also about {speaker}, only helps to \
+             understand it: it is never evidence."
+        ),
+    };
     let template = Template::parse(EXTRACT, &["known", "messages_joined"]);
     let values = [("known", known), ("messages_joined", messages)];
     Prompt {
-        system: format!("{}\n{wanted}", system(EXTRACT_SYSTEM, None)),
+        system: format!("{}\n{wanted}{whose}", system(EXTRACT_SYSTEM, None)),
         user: template.render(&values),
         max_output_tokens: max_tokens,
         json: true,
@@ -148,8 +159,15 @@ mod tests {
             SummaryPrompt::default().prompt("", "MATERIAL", 100),
             observe("MATERIAL", 100),
             reflect("MATERIAL", 100),
-            extract(ExtractionStrategy::Discrete, "", "MATERIAL", "", 100),
-            extract(ExtractionStrategy::Custom, "Orders.", "", "MATERIAL", 100),
+            extract(ExtractionStrategy::Discrete, "", "", "MATERIAL", "", 100),
+            extract(
+                ExtractionStrategy::Custom,
+                "Orders.",
+                "p2",
+                "",
+                "MATERIAL",
+                100,
+            ),
         ];
         for prompt in prompts {
             assert!(prompt.user.contains("MATERIAL"));

@@ -12,6 +12,8 @@ struct Message<'a> {
     time: String,
     role: &'static str,
     #[serde(skip_serializing_if = "str::is_empty")]
+    speaker: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
     name: &'a str,
     text: &'a str,
 }
@@ -22,12 +24,14 @@ struct Fact<'a> {
     text: &'a str,
 }
 
-/// One message, under an id that is only used in the prompt.
-pub(crate) fn message(id: &str, source: &SourceMessage, text: &str) -> String {
+/// One message, under an id that is only used in the prompt, as is the label of its speaker; empty:
+/// without a label.
+pub(crate) fn message(id: &str, source: &SourceMessage, speaker: &str, text: &str) -> String {
     json_line(&Message {
         id,
         time: to_the_second(source.message.created),
         role: source.message.role.as_str(),
+        speaker,
         name: &source.message.name,
         text,
     })

@@ -381,6 +381,7 @@ pub fn discrete<'a>(messages: &'a [SourceMessage], known: &'a [KnownFact]) -> Ex
     Extraction {
         strategy: ExtractionStrategy::Discrete,
         instructions: "",
+        owner: "",
         messages,
         known,
     }

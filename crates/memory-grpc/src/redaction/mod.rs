@@ -174,7 +174,10 @@ impl Redactor {
                     Ok(id) => app_of(self.store.memories(everything).owner(id.into()).await?),
                     Err(_) => None,
                 },
-                Name::UserOfAllApps { .. } | Name::AllUsers { .. } | Name::Deletion(_) => None,
+                Name::UserOfAllApps { .. }
+                | Name::AllUsers { .. }
+                | Name::Speaker { .. }
+                | Name::Deletion(_) => None,
             };
             // The handler refuses a name that Postgres cannot have.
             apps.extend(app.filter(|app| !app.as_str().contains('\0')));

@@ -300,6 +300,7 @@ fn put_of(message: MessageInput) -> Message {
         metadata: message.metadata,
         create_time: message.create_time,
         external_id: message.external_id,
+        user_id: message.user_id,
         ..Default::default()
     }
 }

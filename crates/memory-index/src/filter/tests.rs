@@ -13,6 +13,7 @@ fn a_payload_is_admitted_that_meets_every_condition() {
     };
     let filter = MessageFilter {
         roles: vec![Role::User, Role::Tool],
+        users: vec![UserId::new("ada"), UserId::new("bob")],
         start: Some(datetime!(2023-05-08 00:00 UTC)),
         end: Some(datetime!(2023-05-09 00:00 UTC)),
         metadata: JsonObject::parse(r#"{"stage": 2.0, "open": true}"#.to_owned()).unwrap(),
@@ -22,7 +23,7 @@ fn a_payload_is_admitted_that_meets_every_condition() {
     let group = Group::User(&AppId::new("support"), &UserId::new("ada")).value(&tenant);
     let good = json!({
         "tenant": "acme", "group": ["another", group],
-        "role": "tool", "said": micros(datetime!(2023-05-08 00:00 UTC)),
+        "role": "tool", "said_by": "bob", "said": micros(datetime!(2023-05-08 00:00 UTC)),
         "meta": ["\"open\"=true", "\"stage\"=2e0", "\"color\"=\"red\""],
     });
     let admits = |field: &str, value: Value| {
@@ -35,6 +36,8 @@ fn a_payload_is_admitted_that_meets_every_condition() {
         ("tenant", json!("rival")),
         ("group", json!(["another"])),
         ("role", json!("assistant")),
+        ("said_by", json!("eve")),
+        ("said_by", Value::Null),
         ("said", json!(micros(datetime!(2023-05-09 00:00 UTC)))),
         ("said", Value::Null),
         ("meta", json!(["\"open\"=true"])),

@@ -378,6 +378,7 @@ async fn filters_keep_what_they_say(index: Arc<dyn Index>) {
     let long = "x".repeat(2_000);
     let points = [
         Point {
+            said_by: UserId::new("bob"),
             metadata: object(json!({"tier": "gold", "age": 3, "vip": true})),
             ..base.clone()
         },
@@ -420,6 +421,13 @@ async fn filters_keep_what_they_say(index: Arc<dyn Index>) {
         (
             MessageFilter {
                 names: vec!["bot".to_owned(), "Ada".to_owned()],
+                ..none()
+            },
+            vec![1],
+        ),
+        (
+            MessageFilter {
+                users: vec![UserId::new("bob"), UserId::new("ada")],
                 ..none()
             },
             vec![1],

@@ -129,6 +129,7 @@ impl All {
             thread: thread(self.rng.u128(1..4)),
             role: self.one(ROLES),
             name: self.one(USERS).to_owned(),
+            said_by: UserId::new(self.one(USERS)),
             metadata: metadata.as_object().unwrap().clone().into(),
             passages,
             lexical: self.words(),
@@ -158,11 +159,12 @@ impl All {
             metadata: metadata.as_object().unwrap().clone().into(),
             ..MessageFilter::default()
         };
-        match self.rng.u32(..8) {
+        match self.rng.u32(..9) {
             0 => filter.roles = vec![self.one(ROLES), self.one(ROLES)],
             1 => filter.names = vec![self.one(USERS).to_owned()],
             2 => filter.start = day(self.rng.u32(1..20)),
             3 => filter.end = day(self.rng.u32(1..20)),
+            4 => filter.users = vec![UserId::new(self.one(USERS))],
             _ => {}
         }
         filter
@@ -220,6 +222,7 @@ fn passes(point: &Point, filter: &MessageFilter) -> bool {
     let mut metadata = wanted.as_object().unwrap().iter();
     (filter.roles.is_empty() || filter.roles.contains(&point.role))
         && (filter.names.is_empty() || filter.names.contains(&point.name))
+        && (filter.users.is_empty() || filter.users.contains(&point.said_by))
         && filter.start.is_none_or(|start| point.said >= start)
         && filter.end.is_none_or(|end| point.said < end)
         && metadata.all(|(key, value)| found[key] == *value)

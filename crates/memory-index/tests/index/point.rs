@@ -21,6 +21,7 @@ pub fn point(number: u32, dense: [f32; 4]) -> Point {
         short: number.is_multiple_of(3),
         role: Role::User,
         name: "Ada".to_owned(),
+        said_by: UserId::default(),
         said: OffsetDateTime::UNIX_EPOCH + Duration::days(i64::from(number)),
         form: form(),
         metadata: JsonObject::default(),

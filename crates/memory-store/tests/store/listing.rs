@@ -23,7 +23,7 @@ async fn a_page_of_a_list_reads_little_more_than_itself_even_without_statistics(
     let messages = |user: &str, descending: bool| {
         format!(
             "SELECT count(*) FROM recollect.list_messages('a', 'app1', {user}, {descending}, NULL, NULL,
-                NULL, NULL, NULL, NULL, NULL, 51, 51, 1000000)"
+                NULL, NULL, NULL, NULL, NULL, NULL, 51, 51, 1000000)"
         )
     };
     let threads = |owner: &str, order: &str| {

@@ -130,7 +130,7 @@ async fn text_search_is_answered_by_the_index_over_words() {
         .await
         .unwrap();
     let scope = format!("'~t{}'", thread.uuid().simple());
-    let search = "SELECT message_id FROM recollect.match_messages($1, 'hello', NULL, NULL, NULL, NULL, NULL, 10)";
+    let search = "SELECT message_id FROM recollect.match_messages($1, 'hello', NULL, NULL, NULL, NULL, NULL, NULL, 10)";
     assert_eq!(service.query(search, &[&scope]).await.unwrap().len(), 1);
     let scans = "SELECT pg_stat_get_xact_numscans('recollect.messages_by_words'::regclass)";
     let scans: i64 = service.query_one(scans, &[]).await.unwrap().get(0);

@@ -1,14 +1,16 @@
 //! Extracts facts from the messages that extraction has not covered yet.
 
 mod known;
+mod speakers;
 
 use std::time::Duration;
 
 use memory_contract::{
-    MemoryId, MessageId,
+    MemoryId, MessageId, UserId,
     memory::{MemoryOwner, MemoryType},
     message::{Message, Role},
     policy::ExtractionStrategy,
+    thread::Session,
 };
 use memory_distill::{
     DistillError, Distilled, DistilledBy, Extraction, Fact, FactKind, Method, ModelError,
@@ -23,6 +25,7 @@ use super::failure::Failure;
 use super::run::DistillRun;
 use super::source::own_sources;
 use known::{KnownFacts, parse_memory_id};
+use speakers::{named, speakers};
 
 /// The limits of one request to a model: tokens, messages, bytes.
 const BATCH_TOKENS: i64 = 8_000;
@@ -38,15 +41,23 @@ const MAX_STALE_COMMITS: usize = 3;
 /// The pause before a model is asked again when only a model can do the work.
 const MODEL_PAUSE: Duration = Duration::from_secs(600);
 
-/// Extracts facts from the waiting whole turns, batch by batch. They belong to the
-/// thread's app and user. A thread without a user yields none, or all visitors would see
-/// what one of them said.
+/// Extracts facts from the waiting whole turns, batch by batch. They belong to the thread's
+/// app and to the users who said them. What no user is named for yields none, or all visitors
+/// would see what one of them said.
 pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
     let with = run.with;
     let strategy = strategy(run);
     let alone = strategy == ExtractionStrategy::Custom;
-    if run.thread.session.user.as_str().is_empty() || !with.store.has_long_term_memory() {
+    if !with.store.has_long_term_memory() {
         return Ok(Due::NEVER);
+    }
+    if run.thread.session.user.is_empty() {
+        // A summary belongs to the thread's user alone.
+        let memories = with.store.memories(run.caller);
+        let is_summary = strategy == ExtractionStrategy::Summary;
+        if is_summary || !memories.names_speakers(run.thread.id).await? {
+            return Ok(Due::NEVER);
+        }
     }
     let mut moved = 0;
     for _ in 0..MAX_BATCHES {
@@ -203,7 +214,8 @@ struct ExtractionBatch {
 
 /// The facts found in one batch.
 struct ExtractedFacts {
-    facts: Vec<Fact>,
+    /// Each with the user whose it is.
+    facts: Vec<(UserId, Fact)>,
     made_by: DistilledBy,
     /// The memories that the new ones replace (strategy SUMMARY).
     built_on: Vec<(MemoryId, String)>,
@@ -244,31 +256,60 @@ async fn extract(
         .into_iter()
         .filter(|message| matches!(message.role, Role::User | Role::Assistant))
         .collect();
-    let sources = own_sources(said);
+    let user = &run.thread.session.user;
+    let sources = own_sources(named(said, user));
     if sources.iter().all(|source| source.injected) {
         return Ok(ExtractedFacts::default());
     }
-    let owner = MemoryOwner::of(&run.thread.session);
-    let known = KnownFacts::find(run, strategy, &owner, &sources).await?;
-    let sources = known.without_copies(sources);
-    if sources.iter().all(|source| source.injected) {
-        return Ok(ExtractedFacts::default());
+    let owners = match strategy {
+        ExtractionStrategy::Summary => vec![user.clone()],
+        _ => speakers(&sources),
+    };
+    // Only a model can follow instructions (CUSTOM). Otherwise the extractive distiller reads
+    // the batch where the token budget of the day is spent, because waiting does not help.
+    let alone = strategy == ExtractionStrategy::Custom;
+    let method = if alone { Method::Model } else { run.method };
+    match extract_of_each(run, strategy, method, &owners, &sources).await {
+        Err(Failure::Distill(error)) if !alone && error.is_spent() => {
+            extract_of_each(run, strategy, Method::Extractive, &owners, &sources).await
+        }
+        extracted => extracted,
     }
-    let (mut facts, made_by) = distill(run, strategy, &sources, &known).await?;
-    let mut built_on = Vec::new();
-    if strategy == ExtractionStrategy::Summary {
-        built_on = known.into_memories();
-    } else {
-        let found = facts.len();
-        known.merge(run, &owner, &sources, &mut facts).await?;
-        let gone = u64::try_from(found - facts.len()).unwrap_or_default();
-        counter!("recollect_extracted_facts_total", "outcome" => "repeated").increment(gone);
+}
+
+/// The facts of each of some users. Of each only this user's own messages prove them.
+async fn extract_of_each(
+    run: &DistillRun<'_>,
+    strategy: ExtractionStrategy,
+    method: Method,
+    owners: &[UserId],
+    sources: &[SourceMessage],
+) -> Result<ExtractedFacts, Failure> {
+    let mut extracted = ExtractedFacts::default();
+    for user in owners {
+        let owner = MemoryOwner {
+            app: run.thread.session.app.clone(),
+            user: user.clone(),
+        };
+        let known = KnownFacts::find(run, strategy, &owner, sources).await?;
+        let sources = known.without_copies(sources.to_vec());
+        if sources.iter().all(|source| source.injected) {
+            continue;
+        }
+        let (mut facts, made_by) = distill(run, strategy, method, user, &sources, &known).await?;
+        extracted.made_by = made_by;
+        if strategy == ExtractionStrategy::Summary {
+            extracted.built_on = known.into_memories();
+        } else {
+            let found = facts.len();
+            known.merge(run, &owner, &sources, &mut facts).await?;
+            let gone = u64::try_from(found - facts.len()).unwrap_or_default();
+            counter!("recollect_extracted_facts_total", "outcome" => "repeated").increment(gone);
+        }
+        let facts = facts.into_iter().map(|fact| (user.clone(), fact));
+        extracted.facts.extend(facts);
     }
-    Ok(ExtractedFacts {
-        facts,
-        made_by,
-        built_on,
-    })
+    Ok(extracted)
 }
 
 /// Stores the facts and, in the same transaction, how far extraction has come.
@@ -288,7 +329,10 @@ async fn store(
         thread: run.thread.id,
         generation,
         to_seq,
-        facts: facts.into_iter().map(stored).collect(),
+        facts: facts
+            .into_iter()
+            .map(|(user, fact)| stored(run, user, fact))
+            .collect(),
         made_by: match made_by {
             DistilledBy::Model(name) => name,
             DistilledBy::Extractive => "extractive".to_owned(),
@@ -320,35 +364,26 @@ async fn store(
     Ok(())
 }
 
-/// Asks for facts. Only a model can follow instructions (CUSTOM). Otherwise the
-/// extractive distiller answers where the token budget of the day is spent, because
-/// waiting does not help.
+/// Asks for the facts of a user.
 async fn distill(
     run: &DistillRun<'_>,
     strategy: ExtractionStrategy,
+    method: Method,
+    user: &UserId,
     sources: &[SourceMessage],
     known: &KnownFacts,
 ) -> Result<(Vec<Fact>, DistilledBy), Failure> {
-    let alone = strategy == ExtractionStrategy::Custom;
     let extraction = Extraction {
         strategy,
         instructions: run.policy.extraction_instructions.as_str(),
+        owner: user.as_str(),
         messages: sources,
         known: known.facts(),
     };
     let distiller = &run.with.distiller;
-    let method = if alone { Method::Model } else { run.method };
-    let made = match distiller
+    let made = distiller
         .extract(&run.caller.tenant, method, extraction)
-        .await
-    {
-        Err(error) if !alone && error.is_spent() => {
-            distiller
-                .extract(&run.caller.tenant, Method::Extractive, extraction)
-                .await
-        }
-        made => made,
-    };
+        .await;
     if let Err(DistillError::Malformed { .. }) = &made {
         counter!("recollect_model_answers_malformed_total").increment(1);
     }
@@ -358,7 +393,15 @@ async fn distill(
     Ok((value.facts, by))
 }
 
-fn stored(fact: Fact) -> memory_store::Fact {
+fn stored(run: &DistillRun<'_>, user: UserId, fact: Fact) -> memory_store::Fact {
+    let Session {
+        app, user: threads, ..
+    } = &run.thread.session;
+    // The thread's user is known to the database.
+    let owner = (user != *threads).then(|| MemoryOwner {
+        app: app.clone(),
+        user,
+    });
     let Fact {
         text,
         kind,
@@ -372,6 +415,7 @@ fn stored(fact: Fact) -> memory_store::Fact {
     let memories = |ids: &[String]| ids.iter().filter_map(|id| parse_memory_id(id)).collect();
     memory_store::Fact {
         text,
+        owner,
         kind: match kind {
             FactKind::Semantic => MemoryType::Semantic,
             FactKind::Episodic => MemoryType::Episodic,

@@ -146,6 +146,7 @@ class Session:
         self,
         *messages: Any,
         user: str | None = None,
+        said_by: str = "",
         assistant: str | None = None,
         format: types.ProviderFormat = "openai",
         expected_head: str | None = None,
@@ -162,6 +163,8 @@ class Session:
                 returns: a message, a list, a request or a response, as a dict, as JSON text or
                 as an object of the provider's package. 1 to 256 messages, at most 3 MiB.
             user: what the user said; not empty.
+            said_by: the user who said it, where several take part. Facts in it belong to this
+                user. Default: the session's user.
             assistant: what the model answered; not empty.
             format: the API that the provider's messages are of.
             expected_head: the message that must be the thread's head, or ConflictError; empty
@@ -177,7 +180,7 @@ class Session:
             expected_head=expected_head,
             request_id=request_id,
         )
-        _requests.append(request, messages, user, assistant, format)
+        _requests.append(request, messages, user, said_by, assistant, format)
         return _results.appended(
             self._channels.stubs().message.AppendMessages(request, timeout=timeout)
         )

@@ -11,6 +11,7 @@ fn set(said: &str) -> WorkingSet {
                 depth,
                 role: Role::User,
                 name: String::new(),
+                said_by: String::new(),
                 digest: vec![letter as u8],
                 said: OffsetDateTime::UNIX_EPOCH,
             })
@@ -28,6 +29,7 @@ fn said(letter: char) -> PutMessage<'static> {
         id: None,
         role: Role::User,
         name: "",
+        said_by: "",
         digest: vec![letter as u8],
         said: None,
     }

@@ -38,6 +38,7 @@ pub(in crate::edge) fn point_of(number: u128, thread: u128, seq: i64, name: &str
         short: false,
         role: Role::User,
         name: name.to_owned(),
+        said_by: UserId::default(),
         said: OffsetDateTime::UNIX_EPOCH,
         form: Form::default(),
         metadata: Default::default(),

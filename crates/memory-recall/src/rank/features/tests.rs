@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use memory_contract::{
-    ThreadId,
+    ThreadId, UserId,
     json::JsonObject,
     message::{Message, Part, Role},
 };
@@ -31,6 +31,7 @@ fn text(text: &str) -> Message {
         depth: 1,
         role: Role::User,
         name: "Ada".to_owned(),
+        said_by: UserId::default(),
         parts: vec![Part::text(text)],
         metadata: JsonObject::default(),
         tokens: 1,

@@ -102,6 +102,7 @@ impl Bounds {
                 named(some_users || bounds.allow(Some(&app), None), field)
             }
             Name::AllUsers { field } => named(bounds.allow_user(None), field),
+            Name::Speaker { field, user } => named(bounds.allow_user(Some(&user)), field),
             Name::Thread(id) => {
                 // The handler refuses a malformed id.
                 let Ok(id) = check::uuid("thread_id", &id) else {

@@ -140,18 +140,27 @@ impl Admin {
         let finished = receipt.finished.is_some();
         // All points of the user, the app or the tenant, unless it has data again; then those of
         // the erased threads.
-        let selection = match &receipt.erased_threads {
-            Some(threads) => Selection::threads(&caller.tenant, threads),
+        let (tenant, scope) = (&caller.tenant, &receipt.scope);
+        let selections = match &receipt.erased_threads {
+            Some(threads) => vec![Selection::threads(tenant, threads)],
             None => {
-                let scope = &receipt.scope;
-                Selection::owner(&caller.tenant, scope.app(), scope.user())
+                let owner = Selection::owner(tenant, scope.app(), scope.user());
+                let user = scope.user().filter(|user| !user.is_empty());
+                let said = user.map(|user| Selection::said_by(tenant, scope.app(), user));
+                [owner].into_iter().chain(said).collect()
             }
         };
-        let remaining = match self.indexes.count(&selection).await {
-            Ok(count) => Some(i64::try_from(count).unwrap_or(i64::MAX)),
-            Err(error) if finished => return Err(RecallError::from(error).into()),
-            Err(_) => None,
-        };
+        let mut remaining = Some(0_i64);
+        for selection in &selections {
+            let count = match self.indexes.count(selection).await {
+                Ok(count) => Some(i64::try_from(count).unwrap_or(i64::MAX)),
+                Err(error) if finished => return Err(RecallError::from(error).into()),
+                Err(_) => None,
+            };
+            remaining = remaining
+                .zip(count)
+                .map(|(all, count)| all.saturating_add(count));
+        }
         let mut deletion = deletion(receipt);
         deletion
             .places

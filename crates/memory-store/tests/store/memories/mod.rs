@@ -2,6 +2,7 @@
 
 mod erasing;
 mod locks;
+mod participants;
 mod queues;
 mod records;
 mod summaries;

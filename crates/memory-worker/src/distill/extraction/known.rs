@@ -74,7 +74,7 @@ impl KnownFacts {
         let newest = newest.await?.items;
         let mut found = Vec::new();
         if !newest.is_empty() {
-            found = search(run, owner, query_of(sources), MAX_KNOWN_FACTS).await?;
+            found = search(run, owner, query_of(owner, sources), MAX_KNOWN_FACTS).await?;
         }
         let mut known = Self {
             shown: Vec::new(),
@@ -303,12 +303,15 @@ pub(super) fn parse_memory_id(id: &str) -> Option<MemoryId> {
     Some(id.parse::<Uuid>().ok()?.into())
 }
 
-/// The newest user messages, as a query.
-fn query_of(sources: &[SourceMessage]) -> String {
+/// The owner's newest messages, as a query.
+fn query_of(owner: &MemoryOwner, sources: &[SourceMessage]) -> String {
     let said = sources
         .iter()
         .rev()
-        .filter(|source| !source.injected && source.message.role == Role::User)
+        .filter(|source| {
+            let SourceMessage { message, injected } = source;
+            !injected && message.role == Role::User && message.said_by == owner.user
+        })
         .flat_map(|source| &source.message.parts);
     let texts = said.filter_map(|part| match &part.content {
         Content::Text(text) => Some(text.as_str()),

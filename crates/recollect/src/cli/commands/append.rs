@@ -67,6 +67,7 @@ fn turn(args: &AppendArgs, text: &str) -> Vec<MessageInput> {
     };
     let said = MessageInput {
         name: args.name.clone(),
+        user_id: args.said_by.clone(),
         external_id: args.external_id.clone(),
         metadata: args.metadata.clone().unwrap_or_default(),
         ..message(args.role.into(), text)

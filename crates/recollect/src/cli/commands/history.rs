@@ -41,9 +41,10 @@ pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
     let columns: Vec<&str> = columns.into_iter().chain(id).collect();
     let mut table = Table::new(&columns);
     for message in &history.messages {
-        let who = match message.name.as_str() {
-            "" => role(message.role).to_owned(),
-            name => name.to_owned(),
+        let who = match (message.name.as_str(), message.user_id.as_str()) {
+            ("", "") => role(message.role).to_owned(),
+            ("", user) => user.to_owned(),
+            (name, _) => name.to_owned(),
         };
         let id = own_ids.then(|| exact(&message.external_id));
         let cells = [
