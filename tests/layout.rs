@@ -39,7 +39,7 @@ const LEVELS: [&[&str]; 21] = [
         "memory-text",
         "memory-times",
     ],
-    &["memory-objects"],
+    &["memory-kinds", "memory-objects"],
     &["memory-database"],
     &[
         "memory-agents",
@@ -75,7 +75,7 @@ const LEVELS: [&[&str]; 21] = [
 
 /// Third-party crates that are the business of few, and the crates that may
 /// depend on them. Tests may use what they need.
-const OWNERS: [(&str, &[&str]); 34] = [
+const OWNERS: [(&str, &[&str]); 35] = [
     // Storage. `memory-embedded` connects to its cluster before there is a
     // schema, and `doctor` to a database that may have none. `memory-runtime` formats errors of
     // Postgres without the rows that they quote.
@@ -102,6 +102,7 @@ const OWNERS: [(&str, &[&str]); 34] = [
     ("object_store", &["memory-objects"]),
     ("zstd", &["memory-objects", "memory-agents", "memory-bench"]),
     ("fastcdc", &["memory-agents"]),
+    ("boon", &["memory-kinds"]),
     // Search and inference.
     ("qdrant-edge", &["memory-index", "memory-test-qdrant"]),
     ("qdrant-client", &["memory-index", "memory-test-qdrant"]),

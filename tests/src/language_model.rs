@@ -1,9 +1,11 @@
 //! A scripted language model, controlled by messages: a small HTTP server that speaks the
 //! protocols of OpenAI, Anthropic and Bedrock. It takes `FACT(…)` in a message for
-//! a fact, `FACT(…) REPLACES(…)` for one that makes a known one untrue, and
-//! `UNPROVEN(…)` for one that it has no proof of. `KNOWN` in a fact becomes the first fact
-//! that is known, which it does not mention otherwise. `ECHO` in a message makes it take all that is
-//! known for facts of that message, word by word, in other words, and as replacements of themselves.
+//! a fact, `FACT(…) REPLACES(…)` for one that makes a known one untrue,
+//! `FACT(…) IS(order {"number": "1"})` for one of a kind, and `UNPROVEN(…)` for one that it has no
+//! proof of. Attributes `{} THEN {"number": "1"}` are the second ones where it is asked again.
+//! `KNOWN` in a fact becomes the first fact that is known, which it does not mention otherwise.
+//! `ECHO` in a message makes it take all that is known for facts of that message, word by word, in
+//! other words, and as replacements of themselves.
 
 use std::sync::{Arc, Mutex};
 
@@ -245,11 +247,22 @@ fn words(asked: &AskedModel) -> String {
                 .strip_prefix(" REPLACES(")
                 .and_then(|rest| rest.split_once(')'))
                 .map(|(old, _)| old);
+            let of_kind = rest
+                .strip_prefix(" IS(")
+                .and_then(|rest| rest.split_once(')'))
+                .and_then(|(kind, _)| kind.split_once(' '));
+            let (kind, attributes) = of_kind.unwrap_or_default();
+            let attributes = match attributes.split_once(" THEN ") {
+                Some((_, second)) if asked.system.contains("An earlier answer") => second,
+                Some((first, _)) => first,
+                None => attributes,
+            };
             let known = lines
                 .iter()
                 .find(|line| replaced.is_some() && line["text"].as_str() == replaced);
             facts.push(json!({
-                "text": fact, "type": "semantic", "evidence": [id],
+                "text": fact, "type": "semantic", "evidence": [id], "kind": kind,
+                "attributes": serde_json::from_str::<Value>(attributes).unwrap_or_default(),
                 "supersedes": known.map(|known| &known["id"]).into_iter().collect::<Vec<_>>(),
             }));
         }

@@ -17,7 +17,7 @@ ThreadService/DeleteThread {"thread": {"thread_id": "$THREAD"}}
 ThreadService/ListBranches {"thread": {"thread_id": "$THREAD"}, "page_size": 5}
 ThreadService/SetHead {"thread": {"thread_id": "$THREAD"}, "head_message_id": "$MESSAGE"}
 ThreadService/WatchThread {"thread": {"thread_id": "$THREAD"}, "include_content": true}
-PolicyService/UpdateAppPolicy {"app_policy": {"app_id": "$NEW", "policy": {"mode": 3, "top_k": 9, "min_score": 0.5, "user_label": "Q", "extraction": 2}}, "update_mask": "policy"}
+PolicyService/UpdateAppPolicy {"app_policy": {"app_id": "$NEW", "policy": {"mode": 3, "top_k": 9, "min_score": 0.5, "user_label": "Q", "extraction": 2, "memory_kinds": [{"name": "order", "description": "An order.", "json_schema": "{\"required\": [\"n\"]}", "examples": [{"said": "Where is it?", "text": "Waits for it.", "attributes": "{\"n\": 1}"}]}], "never_keep": ["salary"]}}, "update_mask": "policy"}
 PolicyService/GetAppPolicy {"app_id": "$NEW"}
 PolicyService/ListAppPolicies {"page_size": 5}
 PolicyService/DeleteAppPolicy {"app_id": "$NEW"}
@@ -47,7 +47,7 @@ ContextService/BuildContext {"thread": {"thread_id": "$THREAD"}, "node_id": "pla
 MemoryService/AddMemories {"user": {"app_id": "fuzz", "user_id": "ada"}, "memories": [{"text": "Likes red.", "type": 1, "topics": ["color"], "entities": ["Ada"], "metadata": "{\"a\": 1}"}]}
 MemoryService/ImportMemories {"user": {"app_id": "fuzz", "user_id": "ada"}, "memories": [{"memory_id": "$UUID", "text": "Likes blue.", "type": 1, "origin": 1}]}
 MemoryService/GetMemory {"memory_id": "$MEMORY"}
-MemoryService/ListMemories {"target": {"user": {"app_id": "fuzz", "user_id": "ada"}}, "page_size": 5}
+MemoryService/ListMemories {"target": {"user": {"app_id": "fuzz", "user_id": "ada"}}, "filter": {"kinds": ["order"]}, "page_size": 5}
 MemoryService/SearchMemories {"target": {"user": {"app_id": "fuzz", "user_id": "ada"}}, "query": "red", "top_k": 3, "method": 2, "freshness": {"eventual": {}}}
 MemoryService/GetProfile {"user": {"app_id": "fuzz", "user_id": "ada"}, "max_tokens": 300, "model": "gpt-4o"}
 MemoryService/UpdateMemory {"memory": {"memory_id": "$MEMORY", "text": "Likes green.", "topics": ["color"]}, "update_mask": "text,topics"}

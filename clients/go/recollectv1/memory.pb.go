@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// MemoryType is the kind of knowledge in a memory.
+// MemoryType says whether a memory is a fact or an event.
 type MemoryType int32
 
 const (
@@ -148,7 +148,7 @@ type Memory struct {
 	UserId string `protobuf:"bytes,3,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// text is the content of the memory.
 	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
-	// type is the kind of knowledge.
+	// type says whether it is a lasting fact or an event.
 	Type MemoryType `protobuf:"varint,5,opt,name=type,proto3,enum=recollect.v1.MemoryType" json:"type,omitempty"`
 	// topics are labels of its subject, such as `travel`.
 	Topics []string `protobuf:"bytes,6,rep,name=topics,proto3" json:"topics,omitempty"`
@@ -205,7 +205,13 @@ type Memory struct {
 	BuiltOnMemoryIds []string `protobuf:"bytes,25,rep,name=built_on_memory_ids,json=builtOnMemoryIds,proto3" json:"built_on_memory_ids,omitempty"`
 	// known_until is when it was superseded: when valid_until was recorded. Unset: it is
 	// still believed.
-	KnownUntil    *timestamppb.Timestamp `protobuf:"bytes,26,opt,name=known_until,json=knownUntil,proto3" json:"known_until,omitempty"`
+	KnownUntil *timestamppb.Timestamp `protobuf:"bytes,26,opt,name=known_until,json=knownUntil,proto3" json:"known_until,omitempty"`
+	// kind is the name of the kind that it is of, from memory_kinds of the app's policy when it
+	// was stored. Empty: none.
+	Kind string `protobuf:"bytes,27,opt,name=kind,proto3" json:"kind,omitempty"`
+	// attributes are the values of its kind: a JSON object as text that fitted the kind's schema
+	// when it was stored. Empty: none.
+	Attributes    string `protobuf:"bytes,28,opt,name=attributes,proto3" json:"attributes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -422,6 +428,20 @@ func (x *Memory) GetKnownUntil() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Memory) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Memory) GetAttributes() string {
+	if x != nil {
+		return x.Attributes
+	}
+	return ""
+}
+
 // MemoryInput is a memory to store.
 type MemoryInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -433,7 +453,7 @@ type MemoryInput struct {
 	// already has in memory, ignoring case, whitespace and final punctuation, is not
 	// stored again. Required.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// type is the kind of knowledge. Default: MEMORY_TYPE_SEMANTIC.
+	// type says whether it is a lasting fact or an event. Default: MEMORY_TYPE_SEMANTIC.
 	Type MemoryType `protobuf:"varint,3,opt,name=type,proto3,enum=recollect.v1.MemoryType" json:"type,omitempty"`
 	// topics are labels of its subject: at most 16, each at most 64 characters.
 	Topics []string `protobuf:"bytes,4,rep,name=topics,proto3" json:"topics,omitempty"`
@@ -451,7 +471,14 @@ type MemoryInput struct {
 	// metadata is the caller's own data: a JSON object as text, at most 16 KiB, 5 levels
 	// deep. Numbers keep their digits. MemoryFilter.metadata filters by it; queries do
 	// not match it. Empty: none.
-	Metadata      string `protobuf:"bytes,9,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	Metadata string `protobuf:"bytes,9,opt,name=metadata,proto3" json:"metadata,omitempty"`
+	// kind is the name of a kind in memory_kinds of the app's policy: at most 64 characters.
+	// Another one is INVALID_ARGUMENT. Empty: none.
+	Kind string `protobuf:"bytes,10,opt,name=kind,proto3" json:"kind,omitempty"`
+	// attributes are the values of the kind: a JSON object as text, at most 4 KiB, 5 levels deep,
+	// that fits the kind's schema. Others are INVALID_ARGUMENT. Queries do not match them. Empty:
+	// none.
+	Attributes    string `protobuf:"bytes,11,opt,name=attributes,proto3" json:"attributes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -549,11 +576,25 @@ func (x *MemoryInput) GetMetadata() string {
 	return ""
 }
 
+func (x *MemoryInput) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *MemoryInput) GetAttributes() string {
+	if x != nil {
+		return x.Attributes
+	}
+	return ""
+}
+
 var File_recollect_v1_memory_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_memory_proto_rawDesc = "" +
 	"\n" +
-	"\x19recollect/v1/memory.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\"\x8a\t\n" +
+	"\x19recollect/v1/memory.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19recollect/v1/policy.proto\"\xbe\t\n" +
 	"\x06Memory\x12 \n" +
 	"\tmemory_id\x18\x01 \x01(\tB\x03\xe0A\bR\bmemoryId\x12\x1a\n" +
 	"\x06app_id\x18\x02 \x01(\tB\x03\xe0A\x03R\x05appId\x12\x1c\n" +
@@ -588,8 +629,12 @@ const file_recollect_v1_memory_proto_rawDesc = "" +
 	"\bmetadata\x18\x18 \x01(\tR\bmetadata\x12-\n" +
 	"\x13built_on_memory_ids\x18\x19 \x03(\tR\x10builtOnMemoryIds\x12;\n" +
 	"\vknown_until\x18\x1a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"knownUntilB\t\n" +
-	"\a_pinned\"\xd6\x02\n" +
+	"knownUntil\x12\x12\n" +
+	"\x04kind\x18\x1b \x01(\tR\x04kind\x12\x1e\n" +
+	"\n" +
+	"attributes\x18\x1c \x01(\tR\n" +
+	"attributesB\t\n" +
+	"\a_pinned\"\x8a\x03\n" +
 	"\vMemoryInput\x12\x1f\n" +
 	"\vexternal_id\x18\x01 \x01(\tR\n" +
 	"externalId\x12\x17\n" +
@@ -601,7 +646,12 @@ const file_recollect_v1_memory_proto_rawDesc = "" +
 	"event_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\teventTime\x12,\n" +
 	"\x12source_message_ids\x18\a \x03(\tR\x10sourceMessageIds\x12\x1b\n" +
 	"\x06pinned\x18\b \x01(\bH\x00R\x06pinned\x88\x01\x01\x12\x1a\n" +
-	"\bmetadata\x18\t \x01(\tR\bmetadataB\t\n" +
+	"\bmetadata\x18\t \x01(\tR\bmetadata\x12\x12\n" +
+	"\x04kind\x18\n" +
+	" \x01(\tR\x04kind\x12\x1e\n" +
+	"\n" +
+	"attributes\x18\v \x01(\tR\n" +
+	"attributesB\t\n" +
 	"\a_pinned*]\n" +
 	"\n" +
 	"MemoryType\x12\x1b\n" +

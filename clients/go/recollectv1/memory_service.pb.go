@@ -202,7 +202,7 @@ type ImportMemoriesRequest struct {
 	User *UserRef `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
 	// memories are the memories to store: 1 to 100, within the limits of MemoryInput.
 	// memory_id and origin are required. docs/memory/long-term.md says which other fields
-	// are kept. Required.
+	// are kept. Kinds are not compared with the app's policy. Required.
 	Memories      []*Memory `protobuf:"bytes,2,rep,name=memories,proto3" json:"memories,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -479,7 +479,7 @@ func (x *GetMemoryResponse) GetSuperseded() []*Memory {
 // MemoryFilter selects memories. All conditions that are set must hold.
 type MemoryFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// type selects one kind of knowledge. Unspecified: all.
+	// type selects facts or events. Unspecified: both.
 	Type MemoryType `protobuf:"varint,1,opt,name=type,proto3,enum=recollect.v1.MemoryType" json:"type,omitempty"`
 	// topics selects memories with any of these topics: at most 16, each of 1 to 64
 	// characters.
@@ -511,7 +511,10 @@ type MemoryFilter struct {
 	// known_at selects memories that were believed at this time: create_time is not later,
 	// and known_until is unset or later. With as_of: those then believed to have been true
 	// at as_of.
-	KnownAt       *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=known_at,json=knownAt,proto3" json:"known_at,omitempty"`
+	KnownAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=known_at,json=knownAt,proto3" json:"known_at,omitempty"`
+	// kinds selects memories of any of these kinds: at most 32, each of 1 to 64 characters.
+	// Empty: of all, and of none.
+	Kinds         []string `protobuf:"bytes,14,rep,name=kinds,proto3" json:"kinds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -633,6 +636,13 @@ func (x *MemoryFilter) GetAsOf() *timestamppb.Timestamp {
 func (x *MemoryFilter) GetKnownAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.KnownAt
+	}
+	return nil
+}
+
+func (x *MemoryFilter) GetKinds() []string {
+	if x != nil {
+		return x.Kinds
 	}
 	return nil
 }
@@ -1257,8 +1267,8 @@ type UpdateMemoryRequest struct {
 	// INVALID_ARGUMENT.
 	Memory *Memory `protobuf:"bytes,1,opt,name=memory,proto3" json:"memory,omitempty"`
 	// update_mask names the fields to change: `text`, `type`, `topics`, `entities`,
-	// `event_time`, `pinned`, `metadata`. A named field that is unset is cleared; text
-	// cannot be. Unset: the fields that are set, at least one.
+	// `event_time`, `pinned`, `metadata`, `kind`, `attributes`. A named field that is unset is
+	// cleared; text cannot be. Unset: the fields that are set, at least one.
 	UpdateMask *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	// precondition is what the memory must be. Unset: any state is changed.
 	Precondition  *Precondition `protobuf:"bytes,3,opt,name=precondition,proto3" json:"precondition,omitempty"`
@@ -1916,7 +1926,7 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\x06memory\x18\x01 \x01(\v2\x14.recollect.v1.MemoryR\x06memory\x124\n" +
 	"\n" +
 	"superseded\x18\x02 \x03(\v2\x14.recollect.v1.MemoryR\n" +
-	"superseded\"\x84\x05\n" +
+	"superseded\"\x9a\x05\n" +
 	"\fMemoryFilter\x12,\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x18.recollect.v1.MemoryTypeR\x04type\x12\x16\n" +
 	"\x06topics\x18\x02 \x03(\tR\x06topics\x12\x1a\n" +
@@ -1932,7 +1942,8 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\x0eeventStartTime\x12@\n" +
 	"\x0eevent_end_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\feventEndTime\x12/\n" +
 	"\x05as_of\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x125\n" +
-	"\bknown_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\aknownAt\"\xb8\x01\n" +
+	"\bknown_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\aknownAt\x12\x14\n" +
+	"\x05kinds\x18\x0e \x03(\tR\x05kinds\"\xb8\x01\n" +
 	"\x13ListMemoriesRequest\x121\n" +
 	"\x06target\x18\x01 \x01(\v2\x14.recollect.v1.TargetB\x03\xe0A\x02R\x06target\x122\n" +
 	"\x06filter\x18\x02 \x01(\v2\x1a.recollect.v1.MemoryFilterR\x06filter\x12\x1b\n" +

@@ -558,6 +558,149 @@ func (PolicyLevel) EnumDescriptor() ([]byte, []int) {
 	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{7}
 }
 
+// MemoryKind is a kind of memories that an app defines, such as an allergy or an order.
+// Models extract memories of it, and callers store them, with attributes that fit its schema.
+type MemoryKind struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// name identifies the kind within the app: 1 to 64 of a-z, 0-9 and `_`, beginning with a
+	// letter. Required.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// description says what is of this kind, for people and language models: 1 to 1,024
+	// characters. Required.
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// json_schema is the JSON Schema (draft 2020-12) that the attributes fit: at most 8 KiB, 16
+	// levels deep, with 8 patterns and 1,000 subschemas. `$ref` leads to `#/$defs/NAME`. Empty:
+	// there are no attributes.
+	JsonSchema string `protobuf:"bytes,3,opt,name=json_schema,json=jsonSchema,proto3" json:"json_schema,omitempty"`
+	// examples show a language model what becomes a memory of this kind: at most 8.
+	Examples      []*MemoryKindExample `protobuf:"bytes,4,rep,name=examples,proto3" json:"examples,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemoryKind) Reset() {
+	*x = MemoryKind{}
+	mi := &file_recollect_v1_policy_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemoryKind) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemoryKind) ProtoMessage() {}
+
+func (x *MemoryKind) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_policy_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemoryKind.ProtoReflect.Descriptor instead.
+func (*MemoryKind) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *MemoryKind) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *MemoryKind) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *MemoryKind) GetJsonSchema() string {
+	if x != nil {
+		return x.JsonSchema
+	}
+	return ""
+}
+
+func (x *MemoryKind) GetExamples() []*MemoryKindExample {
+	if x != nil {
+		return x.Examples
+	}
+	return nil
+}
+
+// MemoryKindExample is a text and the memory that it becomes.
+type MemoryKindExample struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// said is what a user said: 1 to 1,024 characters. Required.
+	Said string `protobuf:"bytes,1,opt,name=said,proto3" json:"said,omitempty"`
+	// text is the text of the memory: 1 to 1,024 characters. Required.
+	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// attributes are those of the memory, as in Memory: at most 4 KiB that fit json_schema.
+	// Empty: none.
+	Attributes    string `protobuf:"bytes,3,opt,name=attributes,proto3" json:"attributes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemoryKindExample) Reset() {
+	*x = MemoryKindExample{}
+	mi := &file_recollect_v1_policy_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemoryKindExample) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemoryKindExample) ProtoMessage() {}
+
+func (x *MemoryKindExample) ProtoReflect() protoreflect.Message {
+	mi := &file_recollect_v1_policy_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemoryKindExample.ProtoReflect.Descriptor instead.
+func (*MemoryKindExample) Descriptor() ([]byte, []int) {
+	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *MemoryKindExample) GetSaid() string {
+	if x != nil {
+		return x.Said
+	}
+	return ""
+}
+
+func (x *MemoryKindExample) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *MemoryKindExample) GetAttributes() string {
+	if x != nil {
+		return x.Attributes
+	}
+	return ""
+}
+
 // MemoryPolicy configures the memory of an app, a thread or one request. An unset field
 // takes the value of the next level: request, thread, app, the server's configuration,
 // default. Each request has one effective policy; Recall and BuildContext return it
@@ -690,13 +833,21 @@ type MemoryPolicy struct {
 	// and at most a quarter of the context's budget. MEMORY_MODE_NONE and MEMORY_MODE_NODE
 	// use none. Default: 0, no profile.
 	ProfileTokens *int32 `protobuf:"varint,36,opt,name=profile_tokens,json=profileTokens,proto3,oneof" json:"profile_tokens,omitempty"`
+	// memory_kinds are the app's own kinds of memories: at most 32 with different names, and 32
+	// KiB together, because each extraction sends them to the language model. Only valid in an
+	// app's policy. Default: none.
+	MemoryKinds []*MemoryKind `protobuf:"bytes,37,rep,name=memory_kinds,json=memoryKinds,proto3" json:"memory_kinds,omitempty"`
+	// never_keep lists what extraction never makes a memory of, such as `salary`: at most 32
+	// entries of 1 to 256 characters. Only valid in an app's policy. Default: none. See
+	// docs/memory/long-term.md.
+	NeverKeep     []string `protobuf:"bytes,38,rep,name=never_keep,json=neverKeep,proto3" json:"never_keep,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MemoryPolicy) Reset() {
 	*x = MemoryPolicy{}
-	mi := &file_recollect_v1_policy_proto_msgTypes[0]
+	mi := &file_recollect_v1_policy_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -708,7 +859,7 @@ func (x *MemoryPolicy) String() string {
 func (*MemoryPolicy) ProtoMessage() {}
 
 func (x *MemoryPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_policy_proto_msgTypes[0]
+	mi := &file_recollect_v1_policy_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -721,7 +872,7 @@ func (x *MemoryPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemoryPolicy.ProtoReflect.Descriptor instead.
 func (*MemoryPolicy) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{0}
+	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *MemoryPolicy) GetMode() MemoryMode {
@@ -976,6 +1127,20 @@ func (x *MemoryPolicy) GetProfileTokens() int32 {
 	return 0
 }
 
+func (x *MemoryPolicy) GetMemoryKinds() []*MemoryKind {
+	if x != nil {
+		return x.MemoryKinds
+	}
+	return nil
+}
+
+func (x *MemoryPolicy) GetNeverKeep() []string {
+	if x != nil {
+		return x.NeverKeep
+	}
+	return nil
+}
+
 // AppPolicy is the policy of one app.
 type AppPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -993,7 +1158,7 @@ type AppPolicy struct {
 
 func (x *AppPolicy) Reset() {
 	*x = AppPolicy{}
-	mi := &file_recollect_v1_policy_proto_msgTypes[1]
+	mi := &file_recollect_v1_policy_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1005,7 +1170,7 @@ func (x *AppPolicy) String() string {
 func (*AppPolicy) ProtoMessage() {}
 
 func (x *AppPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_policy_proto_msgTypes[1]
+	mi := &file_recollect_v1_policy_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1018,7 +1183,7 @@ func (x *AppPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppPolicy.ProtoReflect.Descriptor instead.
 func (*AppPolicy) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{1}
+	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *AppPolicy) GetAppId() string {
@@ -1062,7 +1227,7 @@ type PolicyOrigin struct {
 
 func (x *PolicyOrigin) Reset() {
 	*x = PolicyOrigin{}
-	mi := &file_recollect_v1_policy_proto_msgTypes[2]
+	mi := &file_recollect_v1_policy_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1074,7 +1239,7 @@ func (x *PolicyOrigin) String() string {
 func (*PolicyOrigin) ProtoMessage() {}
 
 func (x *PolicyOrigin) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_policy_proto_msgTypes[2]
+	mi := &file_recollect_v1_policy_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1087,7 +1252,7 @@ func (x *PolicyOrigin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PolicyOrigin.ProtoReflect.Descriptor instead.
 func (*PolicyOrigin) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{2}
+	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PolicyOrigin) GetField() string {
@@ -1109,7 +1274,7 @@ type EffectivePolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// policy has every field set, except unset fields that have no default:
 	// query_prompt_template, ttl, node_ttl, extraction_instructions, memory_max_age,
-	// memory_max_inactivity, memory_space and context_tokens.
+	// memory_max_inactivity, memory_space, context_tokens, memory_kinds and never_keep.
 	Policy *MemoryPolicy `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
 	// origins has one entry for each field that does not come from the defaults, in
 	// the order of the fields in MemoryPolicy.
@@ -1120,7 +1285,7 @@ type EffectivePolicy struct {
 
 func (x *EffectivePolicy) Reset() {
 	*x = EffectivePolicy{}
-	mi := &file_recollect_v1_policy_proto_msgTypes[3]
+	mi := &file_recollect_v1_policy_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1132,7 +1297,7 @@ func (x *EffectivePolicy) String() string {
 func (*EffectivePolicy) ProtoMessage() {}
 
 func (x *EffectivePolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_recollect_v1_policy_proto_msgTypes[3]
+	mi := &file_recollect_v1_policy_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1145,7 +1310,7 @@ func (x *EffectivePolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EffectivePolicy.ProtoReflect.Descriptor instead.
 func (*EffectivePolicy) Descriptor() ([]byte, []int) {
-	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{3}
+	return file_recollect_v1_policy_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *EffectivePolicy) GetPolicy() *MemoryPolicy {
@@ -1166,7 +1331,20 @@ var File_recollect_v1_policy_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_policy_proto_rawDesc = "" +
 	"\n" +
-	"\x19recollect/v1/policy.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\"\xf3\x11\n" +
+	"\x19recollect/v1/policy.proto\x12\frecollect.v1\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17recollect/v1/file.proto\"\xaa\x01\n" +
+	"\n" +
+	"MemoryKind\x12\x17\n" +
+	"\x04name\x18\x01 \x01(\tB\x03\xe0A\x02R\x04name\x12%\n" +
+	"\vdescription\x18\x02 \x01(\tB\x03\xe0A\x02R\vdescription\x12\x1f\n" +
+	"\vjson_schema\x18\x03 \x01(\tR\n" +
+	"jsonSchema\x12;\n" +
+	"\bexamples\x18\x04 \x03(\v2\x1f.recollect.v1.MemoryKindExampleR\bexamples\"e\n" +
+	"\x11MemoryKindExample\x12\x17\n" +
+	"\x04said\x18\x01 \x01(\tB\x03\xe0A\x02R\x04said\x12\x17\n" +
+	"\x04text\x18\x02 \x01(\tB\x03\xe0A\x02R\x04text\x12\x1e\n" +
+	"\n" +
+	"attributes\x18\x03 \x01(\tR\n" +
+	"attributes\"\xcf\x12\n" +
 	"\fMemoryPolicy\x12,\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x18.recollect.v1.MemoryModeR\x04mode\x12*\n" +
 	"\x0ewindow_enabled\x18\x02 \x01(\bH\x00R\rwindowEnabled\x88\x01\x01\x12$\n" +
@@ -1210,7 +1388,10 @@ const file_recollect_v1_policy_proto_rawDesc = "" +
 	"\x0econtext_tokens\x18! \x01(\x05H\x16R\rcontextTokens\x88\x01\x01\x125\n" +
 	"\tredaction\x18\" \x01(\x0e2\x17.recollect.v1.RedactionR\tredaction\x12B\n" +
 	"\x0eredacted_kinds\x18# \x03(\x0e2\x1b.recollect.v1.SensitiveKindR\rredactedKinds\x12*\n" +
-	"\x0eprofile_tokens\x18$ \x01(\x05H\x17R\rprofileTokens\x88\x01\x01B\x11\n" +
+	"\x0eprofile_tokens\x18$ \x01(\x05H\x17R\rprofileTokens\x88\x01\x01\x12;\n" +
+	"\fmemory_kinds\x18% \x03(\v2\x18.recollect.v1.MemoryKindR\vmemoryKinds\x12\x1d\n" +
+	"\n" +
+	"never_keep\x18& \x03(\tR\tneverKeepB\x11\n" +
 	"\x0f_window_enabledB\x0e\n" +
 	"\f_window_sizeB\x10\n" +
 	"\x0e_recent_windowB\b\n" +
@@ -1315,7 +1496,7 @@ func file_recollect_v1_policy_proto_rawDescGZIP() []byte {
 }
 
 var file_recollect_v1_policy_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_recollect_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_recollect_v1_policy_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_recollect_v1_policy_proto_goTypes = []any{
 	(MemoryMode)(0),               // 0: recollect.v1.MemoryMode
 	(RecallScope)(0),              // 1: recollect.v1.RecallScope
@@ -1325,37 +1506,41 @@ var file_recollect_v1_policy_proto_goTypes = []any{
 	(Redaction)(0),                // 5: recollect.v1.Redaction
 	(SensitiveKind)(0),            // 6: recollect.v1.SensitiveKind
 	(PolicyLevel)(0),              // 7: recollect.v1.PolicyLevel
-	(*MemoryPolicy)(nil),          // 8: recollect.v1.MemoryPolicy
-	(*AppPolicy)(nil),             // 9: recollect.v1.AppPolicy
-	(*PolicyOrigin)(nil),          // 10: recollect.v1.PolicyOrigin
-	(*EffectivePolicy)(nil),       // 11: recollect.v1.EffectivePolicy
-	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
-	(FileType)(0),                 // 13: recollect.v1.FileType
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*MemoryKind)(nil),            // 8: recollect.v1.MemoryKind
+	(*MemoryKindExample)(nil),     // 9: recollect.v1.MemoryKindExample
+	(*MemoryPolicy)(nil),          // 10: recollect.v1.MemoryPolicy
+	(*AppPolicy)(nil),             // 11: recollect.v1.AppPolicy
+	(*PolicyOrigin)(nil),          // 12: recollect.v1.PolicyOrigin
+	(*EffectivePolicy)(nil),       // 13: recollect.v1.EffectivePolicy
+	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
+	(FileType)(0),                 // 15: recollect.v1.FileType
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
 }
 var file_recollect_v1_policy_proto_depIdxs = []int32{
-	0,  // 0: recollect.v1.MemoryPolicy.mode:type_name -> recollect.v1.MemoryMode
-	1,  // 1: recollect.v1.MemoryPolicy.scope:type_name -> recollect.v1.RecallScope
-	2,  // 2: recollect.v1.MemoryPolicy.extraction:type_name -> recollect.v1.ExtractionStrategy
-	12, // 3: recollect.v1.MemoryPolicy.ttl:type_name -> google.protobuf.Duration
-	12, // 4: recollect.v1.MemoryPolicy.node_ttl:type_name -> google.protobuf.Duration
-	12, // 5: recollect.v1.MemoryPolicy.memory_max_age:type_name -> google.protobuf.Duration
-	12, // 6: recollect.v1.MemoryPolicy.memory_max_inactivity:type_name -> google.protobuf.Duration
-	3,  // 7: recollect.v1.MemoryPolicy.file_delivery:type_name -> recollect.v1.FileDelivery
-	13, // 8: recollect.v1.MemoryPolicy.file_types:type_name -> recollect.v1.FileType
-	4,  // 9: recollect.v1.MemoryPolicy.image_detail:type_name -> recollect.v1.ImageDetail
-	5,  // 10: recollect.v1.MemoryPolicy.redaction:type_name -> recollect.v1.Redaction
-	6,  // 11: recollect.v1.MemoryPolicy.redacted_kinds:type_name -> recollect.v1.SensitiveKind
-	8,  // 12: recollect.v1.AppPolicy.policy:type_name -> recollect.v1.MemoryPolicy
-	14, // 13: recollect.v1.AppPolicy.update_time:type_name -> google.protobuf.Timestamp
-	7,  // 14: recollect.v1.PolicyOrigin.level:type_name -> recollect.v1.PolicyLevel
-	8,  // 15: recollect.v1.EffectivePolicy.policy:type_name -> recollect.v1.MemoryPolicy
-	10, // 16: recollect.v1.EffectivePolicy.origins:type_name -> recollect.v1.PolicyOrigin
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	9,  // 0: recollect.v1.MemoryKind.examples:type_name -> recollect.v1.MemoryKindExample
+	0,  // 1: recollect.v1.MemoryPolicy.mode:type_name -> recollect.v1.MemoryMode
+	1,  // 2: recollect.v1.MemoryPolicy.scope:type_name -> recollect.v1.RecallScope
+	2,  // 3: recollect.v1.MemoryPolicy.extraction:type_name -> recollect.v1.ExtractionStrategy
+	14, // 4: recollect.v1.MemoryPolicy.ttl:type_name -> google.protobuf.Duration
+	14, // 5: recollect.v1.MemoryPolicy.node_ttl:type_name -> google.protobuf.Duration
+	14, // 6: recollect.v1.MemoryPolicy.memory_max_age:type_name -> google.protobuf.Duration
+	14, // 7: recollect.v1.MemoryPolicy.memory_max_inactivity:type_name -> google.protobuf.Duration
+	3,  // 8: recollect.v1.MemoryPolicy.file_delivery:type_name -> recollect.v1.FileDelivery
+	15, // 9: recollect.v1.MemoryPolicy.file_types:type_name -> recollect.v1.FileType
+	4,  // 10: recollect.v1.MemoryPolicy.image_detail:type_name -> recollect.v1.ImageDetail
+	5,  // 11: recollect.v1.MemoryPolicy.redaction:type_name -> recollect.v1.Redaction
+	6,  // 12: recollect.v1.MemoryPolicy.redacted_kinds:type_name -> recollect.v1.SensitiveKind
+	8,  // 13: recollect.v1.MemoryPolicy.memory_kinds:type_name -> recollect.v1.MemoryKind
+	10, // 14: recollect.v1.AppPolicy.policy:type_name -> recollect.v1.MemoryPolicy
+	16, // 15: recollect.v1.AppPolicy.update_time:type_name -> google.protobuf.Timestamp
+	7,  // 16: recollect.v1.PolicyOrigin.level:type_name -> recollect.v1.PolicyLevel
+	10, // 17: recollect.v1.EffectivePolicy.policy:type_name -> recollect.v1.MemoryPolicy
+	12, // 18: recollect.v1.EffectivePolicy.origins:type_name -> recollect.v1.PolicyOrigin
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_policy_proto_init() }
@@ -1364,14 +1549,14 @@ func file_recollect_v1_policy_proto_init() {
 		return
 	}
 	file_recollect_v1_file_proto_init()
-	file_recollect_v1_policy_proto_msgTypes[0].OneofWrappers = []any{}
+	file_recollect_v1_policy_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_recollect_v1_policy_proto_rawDesc), len(file_recollect_v1_policy_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   4,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

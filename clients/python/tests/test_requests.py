@@ -7,7 +7,7 @@ import inspect
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
-from typing import Any, get_args, get_type_hints
+from typing import Any, cast, get_args, get_type_hints
 
 import pydantic
 import pytest
@@ -123,6 +123,37 @@ def test_metadata_is_exact_json() -> None:
     assert filter is not None and filter.metadata == '{"id": 9007199254740993, "a": null}'
     with pytest.raises(ValueError, match="metadata contains NaN or Infinity"):
         _requests.memory_filter({"metadata": {"id": float("nan")}})
+
+
+def test_a_policy_has_kinds_of_memories() -> None:
+    schema = {"properties": {"substance": {"type": "string"}}, "required": ["substance"]}
+    policy = _requests.policy(
+        {
+            "memory_kinds": [
+                {
+                    "name": "allergy",
+                    "description": "What a person cannot take.",
+                    "json_schema": schema,
+                    "examples": [
+                        {"said": "No nuts!", "text": "No nuts.", "attributes": {"substance": "nuts"}}
+                    ],
+                },
+                v1.MemoryKind(name="order", description="An order."),
+            ],
+            "never_keep": ["salary"],
+        }
+    )
+    assert policy is not None
+    allergy, order = policy.memory_kinds
+    assert json.loads(allergy.json_schema) == schema
+    assert json.loads(allergy.examples[0].attributes) == {"substance": "nuts"}
+    assert order.name == "order"
+    values = _results.policy_values(policy)
+    assert values["never_keep"] == ["salary"]
+    assert values["memory_kinds"][1] == {"name": "order", "description": "An order."}
+    assert _requests.policy(cast("types.Policy", values)) == policy
+    with pytest.raises(InvalidArgumentError, match="is no field of MemoryKind"):
+        _requests.policy(cast("types.Policy", {"memory_kinds": [{"schema": schema}]}))
 
 
 def test_events_have_json() -> None:

@@ -8,7 +8,7 @@ import type { TargetSchema, ThreadRefSchema } from "./gen/recollect/v1/thread_pb
 import { jsonText, type NewJson } from "./json.js";
 import { callOptions, type CallOptions } from "./options.js";
 import { pages } from "./pages.js";
-import { stored, withMemory, type MatchedMemory, type Remembered, type StoredMemory } from "./stored.js";
+import { storedMemory, withMemory, type MatchedMemory, type Remembered, type StoredMemory } from "./stored.js";
 import { userId, type User } from "./user.js";
 
 /** A user of an app. */
@@ -19,15 +19,15 @@ export interface UserNames {
   user: User;
 }
 
-/** The fields of a message of the contract, with metadata as an object or as JSON text. */
-type WithMetadata<T> = Omit<T, "metadata" | `$${string}`> & { metadata?: NewJson };
+/** The fields of a message of the contract, with metadata and attributes as an object or as JSON text. */
+type WithObjects<T> = Omit<T, "metadata" | "attributes" | `$${string}`> & { metadata?: NewJson; attributes?: NewJson };
 
-/** A memory to store: its text, or a text with topics, entities, an externalId and so on. */
-export type NewMemory = string | WithMetadata<MessageInitShape<typeof MemoryInputSchema>>;
+/** A memory to store: its text, or a text with topics, entities, an externalId, a kind and so on. */
+export type NewMemory = string | WithObjects<MessageInitShape<typeof MemoryInputSchema>>;
 
 /** Selects memories; all conditions must hold. */
 export interface MemoryFilter {
-  /** The kind of knowledge: a lasting fact, or an event. */
+  /** A lasting fact, or an event. */
   type?: keyof typeof TYPES;
   /** Any of these topics: at most 16. */
   topics?: string[];
@@ -53,6 +53,8 @@ export interface MemoryFilter {
   includeSuperseded?: boolean;
   /** Values that the metadata must have: at most 16. */
   metadata?: NewJson;
+  /** Any of these kinds of the app's policy: at most 32. */
+  kinds?: string[];
 }
 
 const TYPES = { semantic: MemoryType.SEMANTIC, episodic: MemoryType.EPISODIC };
@@ -138,7 +140,7 @@ export class Memories {
     return pages(async (pageToken) => {
       const request = { target, filter, pageSize, pageToken };
       const page = await this.#service.listMemories(request, callOptions(options));
-      return [page.memories.map(stored), page.nextPageToken];
+      return [page.memories.map(storedMemory), page.nextPageToken];
     });
   }
 
@@ -163,7 +165,7 @@ export class Memories {
 /** The filter of a request. */
 function memoryFilter(filter: MemoryFilter | undefined): MessageInitShape<typeof MemoryFilterSchema> | undefined {
   if (!filter) return undefined;
-  const { type, topics, entities, thread, origins, includeSuperseded, metadata } = filter;
+  const { type, topics, entities, thread, origins, includeSuperseded, metadata, kinds } = filter;
   const time = (given: Date | undefined) => given && timestampFromDate(given);
   return {
     type: type && TYPES[type],
@@ -179,6 +181,7 @@ function memoryFilter(filter: MemoryFilter | undefined): MessageInitShape<typeof
     knownAt: time(filter.knownAt),
     includeSuperseded,
     metadata: metadata && jsonText(metadata, "metadata"),
+    kinds,
   };
 }
 
@@ -187,8 +190,15 @@ export function freshness(atLeastAsFresh: string | undefined): MessageInitShape<
   return atLeastAsFresh ? { requirement: { case: "atLeastAsFresh", value: atLeastAsFresh } } : undefined;
 }
 
-function withText<T extends { metadata?: NewJson }>(given: T): Omit<T, "metadata"> & { metadata?: string } {
-  return { ...given, metadata: given.metadata && jsonText(given.metadata, "metadata") };
+function withText<T extends { metadata?: NewJson; attributes?: NewJson }>(
+  given: T,
+): Omit<T, "metadata" | "attributes"> & { metadata?: string; attributes?: string } {
+  const { metadata, attributes } = given;
+  return {
+    ...given,
+    metadata: metadata && jsonText(metadata, "metadata"),
+    attributes: attributes && jsonText(attributes, "attributes"),
+  };
 }
 
 function isList(memories: NewMemory | readonly NewMemory[]): memories is readonly NewMemory[] {

@@ -19,7 +19,10 @@ export type StoredMessage = Stored<Message>;
 /** A stored thread. */
 export type StoredThread = Stored<Thread>;
 /** A stored long-term memory. */
-export type StoredMemory = Stored<Memory>;
+export type StoredMemory = Omit<Stored<Memory>, "attributes"> & {
+  /** The values of its kind. Integers beyond 2^53 are bigint. */
+  attributes: JsonObject;
+};
 
 /** A message that was recalled or found, with the reasons. */
 export type Recalled = Omit<RecalledMessage, "message"> & { message?: StoredMessage };
@@ -50,15 +53,20 @@ export function stored<T extends { metadata: string }>(object: T): Stored<T> {
   return Object.assign(object as Omit<T, "metadata">, { metadata: jsonObject(object.metadata) });
 }
 
+/** The memory itself, with its metadata and its attributes parsed. */
+export function storedMemory(memory: Memory): StoredMemory {
+  return Object.assign(stored(memory), { attributes: jsonObject(memory.attributes) });
+}
+
 /** An entry itself, with the metadata of its message parsed. */
 export function withMessage<T extends { message?: Message }>(entry: T): Omit<T, "message"> & { message?: StoredMessage } {
   if (entry.message) stored(entry.message);
   return entry as Omit<T, "message"> & { message?: StoredMessage };
 }
 
-/** An entry itself, with the metadata of its memory parsed. */
+/** An entry itself, with the metadata and the attributes of its memory parsed. */
 export function withMemory<T extends { memory?: Memory }>(entry: T): Omit<T, "memory"> & { memory?: StoredMemory } {
-  if (entry.memory) stored(entry.memory);
+  if (entry.memory) storedMemory(entry.memory);
   return entry as Omit<T, "memory"> & { memory?: StoredMemory };
 }
 

@@ -6,6 +6,7 @@ mod documents;
 mod events;
 mod files;
 mod handlers;
+mod kinds;
 mod ledger;
 mod memories;
 mod messages;

@@ -82,6 +82,8 @@ pub fn memory_digest(memory: &Memory) -> UnitDigest {
         metadata,
         built_on_memory_ids: _,
         known_until,
+        kind,
+        attributes,
     } = memory;
     let content = Memory {
         memory_id: memory_id.clone(),
@@ -104,6 +106,8 @@ pub fn memory_digest(memory: &Memory) -> UnitDigest {
         extraction_strategy: *extraction_strategy,
         metadata: canonical_object(metadata),
         known_until: *known_until,
+        kind: kind.clone(),
+        attributes: canonical_object(attributes),
         ..Memory::default()
     };
     let mut hash = Sha256::new();

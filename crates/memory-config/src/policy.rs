@@ -133,9 +133,9 @@ mod tests {
             let policy = load(&name.to_uppercase(), value).unwrap();
             assert_eq!(policy.set_fields(), [name]);
         }
-        // Apps name a space on purpose, so a server cannot.
+        // Apps name a space on purpose, and kinds are their own, so a server cannot.
         let mut tested: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
-        tested.push("memory_space");
+        tested.extend(["memory_space", "memory_kinds", "never_keep"]);
         tested.sort_unstable();
         let mut fields = MemoryPolicy::FIELDS.to_vec();
         fields.sort_unstable();

@@ -215,6 +215,34 @@ pub const PROFILE_TOKENS: i32 = 500;
 pub const PROFILE_TOKENS_MAX: i32 = 10_000;
 /// Memories that a profile is chosen from.
 pub const PROFILE_MEMORIES: u32 = 500;
+/// Kinds of memories that an app defines.
+pub const MEMORY_KINDS: usize = 32;
+/// Bytes of the texts of these kinds together.
+pub const MEMORY_KINDS_BYTES: usize = 32 * 1024;
+/// Characters in the name of a kind of memories.
+pub const KIND_NAME_CHARS: usize = 64;
+/// Characters in the description of a kind, and in the texts of its examples.
+pub const KIND_TEXT_CHARS: usize = 1_024;
+/// Examples of a kind.
+pub const KIND_EXAMPLES: usize = 8;
+/// Bytes of the JSON Schema of a kind's attributes.
+pub const KIND_SCHEMA_BYTES: usize = 8 * 1024;
+/// Levels of nesting in such a schema.
+pub const KIND_SCHEMA_DEPTH: usize = 16;
+/// Regular expressions in such a schema.
+pub const KIND_SCHEMA_PATTERNS: usize = 8;
+/// Schemas within such a schema, each as often as references lead to it.
+pub const KIND_SUBSCHEMAS: usize = 1_000;
+/// Bytes of the attributes of a memory, as JSON.
+pub const ATTRIBUTES_BYTES: usize = 4 * 1024;
+/// Levels of nesting in attributes.
+pub const ATTRIBUTES_DEPTH: usize = 5;
+/// Kinds in a filter of memories.
+pub const FILTER_KINDS: usize = 32;
+/// Entries of what an app never keeps.
+pub const NEVER_KEEP: usize = 32;
+/// Characters in such an entry.
+pub const NEVER_KEEP_CHARS: usize = 256;
 /// Default limit of memories of one user.
 pub const MEMORY_COUNT: i32 = 10_000;
 /// Most memories of one user that a policy may allow.

@@ -47,7 +47,8 @@ pub fn memory_bytes(memory: &Memory) -> usize {
     let labels: usize = labels.map(|label| label.len() + VALUE_FRAME).sum();
     let names = memory.owner.app.as_str().len() + memory.owner.user.as_str().len();
     let sources = memory.sources.len() * ID_FRAME;
-    let texts = memory.text.len() + memory.record.len() + names + labels;
+    let kind = memory.own_kind.len() + memory.attributes.bytes();
+    let texts = memory.text.len() + memory.record.len() + names + labels + kind;
     2 * MESSAGE_FRAME + texts + sources + memory.metadata.bytes()
 }
 

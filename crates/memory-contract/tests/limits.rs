@@ -138,6 +138,10 @@ fn table() -> Vec<Row> {
         MEMORY_CHARS: "MemoryInput.text";
         TOPIC_CHARS: "MemoryInput.topics" "MemoryFilter.topics";
         ENTITY_CHARS: "MemoryInput.entities" "MemoryFilter.entities";
+        KIND_NAME_CHARS: "MemoryInput.kind" "MemoryFilter.kinds";
+        KIND_TEXT_CHARS: "MemoryKind.description" "MemoryKindExample.said"
+            "MemoryKindExample.text";
+        NEVER_KEEP_CHARS: "MemoryPolicy.never_keep";
         DOCUMENT_QUERY_CHARS: "SearchDocumentsRequest.query";
         SUBSCRIPTION_NAME_CHARS: "Subscription.name" "CreateSubscriptionRequest.name"
             "GetSubscriptionRequest.name" "RotateSubscriptionSecretRequest.name"
@@ -159,6 +163,9 @@ fn table() -> Vec<Row> {
             "ImportMessagesRequest.messages";
         TEMPLATE_BYTES: "MemoryPolicy.query_prompt_template"
             "MemoryPolicy.extraction_instructions";
+        MEMORY_KINDS_BYTES: "MemoryPolicy.memory_kinds";
+        KIND_SCHEMA_BYTES: "MemoryKind.json_schema";
+        ATTRIBUTES_BYTES: "MemoryInput.attributes" "MemoryKindExample.attributes";
         SECRET_BYTES: "SetSecretRequest.value";
         ANSWER_BYTES: "GetHistoryResponse.messages" "GetHistoryResponse.events"
             "GetHistoryResponse.rendered" "BuildContextResponse.blocks" "RecallResponse.messages"
@@ -251,6 +258,14 @@ fn table() -> Vec<Row> {
         PROFILE_TOKENS: "GetProfileRequest.max_tokens";
         PROFILE_TOKENS_MAX: "GetProfileRequest.max_tokens" "MemoryPolicy.profile_tokens";
         PROFILE_MEMORIES: "GetProfileResponse.omitted_count";
+        MEMORY_KINDS: "MemoryPolicy.memory_kinds";
+        KIND_EXAMPLES: "MemoryKind.examples";
+        KIND_SCHEMA_DEPTH: "MemoryKind.json_schema";
+        KIND_SCHEMA_PATTERNS: "MemoryKind.json_schema";
+        KIND_SUBSCHEMAS: "MemoryKind.json_schema";
+        ATTRIBUTES_DEPTH: "MemoryInput.attributes";
+        FILTER_KINDS: "MemoryFilter.kinds";
+        NEVER_KEEP: "MemoryPolicy.never_keep";
         MEMORY_COUNT: "MemoryPolicy.memory_max_count";
         MEMORY_COUNT_MAX: "MemoryPolicy.memory_max_count" "DeleteMemoriesRequest.max_count";
         MASK_PATHS: "UpdateThreadRequest.update_mask" "UpdateAppPolicyRequest.update_mask";

@@ -14,6 +14,10 @@ CREATE TABLE recollect.memories (
     topics text[] NOT NULL,
     entities text[] NOT NULL,
     metadata jsonb NOT NULL,
+    -- A kind of the app's policy at the time; empty: none.
+    kind text NOT NULL,
+    -- The values of that kind.
+    attributes jsonb NOT NULL,
     event_time timestamptz,
     origin text NOT NULL CHECK (origin IN ('caller', 'working_memory', 'extracted')),
     -- The caller's id for it; empty: none.
@@ -47,6 +51,7 @@ CREATE TABLE recollect.memories (
     updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (tenant_id, memory_id),
     CHECK (strategy = '' OR origin = 'extracted'),
+    CHECK (kind <> '' OR attributes = '{}'),
     CHECK ((valid_until IS NULL) = (ended_at IS NULL))
 ) WITH (fillfactor = 80);
 
@@ -68,8 +73,8 @@ CREATE POLICY worker ON recollect.memories FOR SELECT TO recollect_worker USING 
 GRANT SELECT (tenant_id, app_id) ON recollect.memories TO recollect_worker;
 -- The definer of the function that finds memories by words, which filters by the other columns.
 CREATE POLICY search ON recollect.memories FOR SELECT TO recollect_search USING (true);
-GRANT SELECT (tenant_id, app_id, user_id, memory_id, ordinal, words, type, topics, entities, metadata, event_time, thread_id, origin,
-              valid_from, valid_until, ended_at, created_at)
+GRANT SELECT (tenant_id, app_id, user_id, memory_id, ordinal, words, type, topics, entities, metadata, kind, event_time, thread_id,
+              origin, valid_from, valid_until, ended_at, created_at)
     ON recollect.memories TO recollect_search;
 
 -- The messages that memories were made of, as long as they are readable.

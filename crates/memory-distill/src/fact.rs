@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use memory_contract::MessageId;
+use memory_contract::{MessageId, json::JsonObject};
 use sha2::{Digest, Sha256};
 use time::Date;
 use unicode_normalization::UnicodeNormalization;
@@ -29,6 +29,10 @@ pub struct Fact {
     pub topics: Vec<String>,
     /// People, places and things that it names, at most [`FACT_LABELS`].
     pub entities: Vec<String>,
+    /// The name of the app's own kind that it is of; empty for none.
+    pub own_kind: String,
+    /// The values of that kind, which fit its schema.
+    pub attributes: JsonObject,
     /// The messages that prove it, in order: one or more of the input messages.
     pub evidence: Vec<MessageId>,
     /// Ids of the known facts in the input that it makes untrue.

@@ -61,7 +61,10 @@ pub fn restates<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> boo
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::message::{Message, Part};
+    use memory_contract::{
+        json::JsonObject,
+        message::{Message, Part},
+    };
 
     use super::*;
     use crate::FactKind;
@@ -90,6 +93,8 @@ mod tests {
             event_date: None,
             topics: Vec::new(),
             entities: Vec::new(),
+            own_kind: String::new(),
+            attributes: JsonObject::default(),
             evidence: sources.iter().map(|source| source.message.id).collect(),
             supersedes: Vec::new(),
             built_on: Vec::new(),

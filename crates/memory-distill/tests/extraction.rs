@@ -8,8 +8,10 @@ mod support;
 
 use std::sync::Arc;
 
+use memory_contract::memory::MemoryKind;
 use memory_contract::policy::ExtractionStrategy;
 use memory_distill::{DistillError, Extraction, FactKind, KnownFact, Method, SourceMessage};
+use memory_kinds::{Kinds, NeverKept};
 use support::{Script, assistant, discrete, distiller, said, tenant, user, without_model};
 
 #[tokio::test]
@@ -167,4 +169,113 @@ async fn the_apps_instructions_reach_the_model() {
         .await
         .unwrap();
     assert!(model.asked()[0].system.contains("Only ticket numbers."));
+}
+
+#[tokio::test]
+async fn a_fact_that_does_not_fit_its_kind_is_requested_once_more_and_then_dropped() {
+    let kinds = Kinds::new(&[MemoryKind {
+        name: "allergy".to_owned(),
+        description: "What a person cannot take.".to_owned(),
+        json_schema:
+            r#"{"properties": {"substance": {"type": "string"}}, "required": ["substance"]}"#
+                .to_owned(),
+        examples: Vec::new(),
+    }]);
+    let answer = |attributes: &str| {
+        format!(
+            r#"{{"facts": [
+            {{"text": "Ada is allergic to nuts", "kind": "allergy", "attributes": {attributes}, "evidence": ["m1"]}},
+            {{"text": "Ada lives in Oslo", "evidence": ["m1"]}}]}}"#
+        )
+    };
+    let (wrong, right) = (answer("{}"), answer(r#"{"substance": "nuts"}"#));
+    let messages = [user("I live in Oslo. I am allergic to nuts.")];
+    let extraction = Extraction {
+        kinds: &kinds,
+        ..discrete(&messages, &[])
+    };
+    for (answers, kept, invalid) in [
+        (vec![right.as_str()], 2, 0),
+        (vec![wrong.as_str(), right.as_str()], 2, 0),
+        (vec![wrong.as_str(), wrong.as_str()], 1, 1),
+        (vec![wrong.as_str(), "not json"], 1, 1),
+    ] {
+        let model = Script::saying(&answers);
+        let made = distiller(&model)
+            .extract(&tenant(), Method::Model, extraction)
+            .await
+            .unwrap();
+        assert_eq!(made.value.facts.len(), kept, "{answers:?}");
+        assert_eq!(made.value.dropped.invalid, invalid, "{answers:?}");
+        let asked = model.asked();
+        assert_eq!(asked.len(), answers.len());
+        assert!(
+            asked[0]
+                .user
+                .contains(r#"{"name":"allergy","description":"#)
+        );
+        if let Some(second) = asked.get(1) {
+            assert!(
+                second.system.contains("kind `allergy`"),
+                "{}",
+                second.system
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_never_kept_is_dropped_whoever_found_it() {
+    let never_keep = NeverKept::new(&["salary".to_owned(), "Gehalt".to_owned()]);
+    let messages = [user(
+        "I live in Oslo. My salary is 50,000. Ich mag mein Gehalt.",
+    )];
+    let extraction = Extraction {
+        never_keep: &never_keep,
+        ..discrete(&messages, &[])
+    };
+    let answer = r#"{"facts": [
+        {"text": "Ada lives in Oslo", "evidence": ["m1"]},
+        {"text": "Ada earns 50,000", "topics": ["Salary"], "evidence": ["m1"]},
+        {"text": "Ada mag ihr Gehalt", "evidence": ["m1"]}]}"#;
+    let model = Script::saying(&[answer]);
+    let made = distiller(&model)
+        .extract(&tenant(), Method::Model, extraction)
+        .await
+        .unwrap();
+    let texts: Vec<&str> = made
+        .value
+        .facts
+        .iter()
+        .map(|fact| fact.text.as_str())
+        .collect();
+    assert_eq!(texts, ["Ada lives in Oslo"]);
+    assert_eq!(made.value.dropped.forbidden, 2);
+    let prompt = &model.asked()[0];
+    assert!(
+        prompt.user.contains("\"salary\"\n\"Gehalt\""),
+        "{}",
+        prompt.user
+    );
+
+    for strategy in [ExtractionStrategy::Discrete, ExtractionStrategy::Summary] {
+        let extraction = Extraction {
+            strategy,
+            ..extraction
+        };
+        let made = without_model()
+            .extract(&tenant(), Method::Model, extraction)
+            .await
+            .unwrap();
+        let texts: Vec<String> = made
+            .value
+            .facts
+            .iter()
+            .map(|fact| fact.text.to_lowercase())
+            .collect();
+        assert!(texts.iter().any(|text| text.contains("oslo")), "{texts:?}");
+        for never in ["salary", "gehalt"] {
+            assert!(!texts.iter().any(|text| text.contains(never)), "{texts:?}");
+        }
+    }
 }

@@ -14,6 +14,7 @@ use crate::target::ClientArgs;
 #[command(after_help = "\
 Examples:
   recollect memory add --user ada \"Lives in Oslo\" --topic home
+  recollect memory add --user ada \"Cannot have nuts\" --kind allergy --attributes '{\"substance\": \"nuts\"}'
   recollect memory search --user ada \"Where does she live?\"
   recollect memory profile --user ada
   recollect memory list --user ada --superseded
@@ -89,6 +90,9 @@ pub struct ListMemoriesArgs {
     /// Only memories with this topic; repeated, with any of them.
     #[arg(long = "topic", value_name = "TOPIC")]
     pub topics: Vec<String>,
+    /// Only memories of this kind of the app's policy; repeated, of any of them.
+    #[arg(long = "kind", value_name = "KIND")]
+    pub kinds: Vec<String>,
     /// Only memories whose metadata has these values, such as `{"team": "blue"}`.
     #[arg(long, value_name = "JSON", value_parser = parse_object)]
     pub metadata: Option<String>,
@@ -115,6 +119,9 @@ pub struct SearchMemoriesArgs {
     /// The number of best matches.
     #[arg(long, default_value_t = 10, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..=100))]
     pub top_k: i32,
+    /// Only memories of this kind of the app's policy; repeated, of any of them.
+    #[arg(long = "kind", value_name = "KIND")]
+    pub kinds: Vec<String>,
     /// Only memories whose metadata has these values, such as `{"team": "blue"}`.
     #[arg(long, value_name = "JSON", value_parser = parse_object)]
     pub metadata: Option<String>,
@@ -166,6 +173,17 @@ pub struct AddMemoryArgs {
     /// A named entity; may be repeated.
     #[arg(long = "entity", value_name = "NAME")]
     pub entities: Vec<String>,
+    /// Its kind, one of memory_kinds in the app's policy.
+    #[arg(
+        long,
+        value_name = "KIND",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub kind: String,
+    /// The values of its kind, such as `{"substance": "nuts"}`.
+    #[arg(long, value_name = "JSON", value_parser = parse_object, requires = "kind")]
+    pub attributes: Option<String>,
     /// Your own data about it, such as `{"team": "blue"}`.
     #[arg(long, value_name = "JSON", value_parser = parse_object)]
     pub metadata: Option<String>,

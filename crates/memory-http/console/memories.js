@@ -63,6 +63,7 @@ async function list({ owner, query, old, chosen, params }, signal) {
       memory.pinned && chip("pinned", "accent"),
       memory.validUntil && chip("superseded"),
       chip(name(memory.type, "MEMORY_TYPE_") || "semantic"),
+      memory.kind && chip(memory.kind, "accent"),
       (memory.topics ?? []).map((topic) => chip(topic)),
       h("span", { class: "muted" }, name(memory.origin, "MEMORY_ORIGIN_"), " · ", when(memory.createTime)),
       score !== undefined && bar("score", score, score.toFixed(2), "score")));
@@ -132,6 +133,7 @@ async function detailOf({ memory, superseded = [], failure }, page, signal, relo
       ["Of", `${memory.appId} › ${who(memory.userId)}`],
       ["Origin", name(memory.origin, "MEMORY_ORIGIN_")],
       ["Made by", memory.madeBy || (memory.origin === "MEMORY_ORIGIN_EXTRACTED" && "the built-in algorithm")],
+      ["Kind", memory.kind],
       ["Topics", (memory.topics ?? []).join(", ")],
       ["Entities", (memory.entities ?? []).join(", ")],
       ["Happened", date(memory.eventTime)],
@@ -142,6 +144,7 @@ async function detailOf({ memory, superseded = [], failure }, page, signal, relo
       ["External id", memory.externalId && h("code", null, memory.externalId)],
       ["Id", h("code", null, memory.memoryId)],
     ]),
+    memory.attributes && h("details", { open: true }, h("summary", null, "Attributes"), json(memory.attributes)),
     memory.metadata && h("details", null, h("summary", null, "Metadata"), json(memory.metadata)),
     h("h3", null, "Sources"),
     await sources(memory, signal),

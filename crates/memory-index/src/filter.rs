@@ -64,6 +64,8 @@ impl Kind {
 /// from metadata.
 pub(crate) mod label {
     pub(crate) const TYPE: &str = "type";
+    /// The name of the app's own kind.
+    pub(crate) const KIND: &str = "kind";
     pub(crate) const TOPIC: &str = "topic";
     pub(crate) const ENTITY: &str = "entity";
     pub(crate) const ORIGIN: &str = "origin";
@@ -273,6 +275,7 @@ impl Selection {
     pub fn memories(tenant: &TenantId, owners: &MemoryOwners, filter: &MemoryFilter) -> Self {
         let MemoryFilter {
             kind,
+            own_kinds,
             topics,
             entities,
             thread,
@@ -312,6 +315,7 @@ impl Selection {
             selection.is(field::THREAD, thread.to_string());
         }
         selection.any(label::TYPE, kind.map(|kind| kind.as_str()));
+        selection.any(label::KIND, own_kinds.iter().map(String::as_str));
         selection.any(label::TOPIC, topics.iter().map(String::as_str));
         selection.any(label::ENTITY, entities.iter().map(String::as_str));
         selection.any(label::ORIGIN, origins.iter().map(|origin| origin.as_str()));

@@ -194,6 +194,7 @@ fn memory_payload(point: &MemoryPoint) -> Map<String, Value> {
         created,
         version: _,
         metadata,
+        own_kind,
     } = &point.memory;
     let (app, user) = (owner.app.as_str(), owner.user.as_str());
     let mut payload = common(&point.tenant, app, user, Kind::Memory);
@@ -221,6 +222,9 @@ fn memory_payload(point: &MemoryPoint) -> Map<String, Value> {
     ];
     if holds {
         tags.push(labeled(label::HOLDS, "true"));
+    }
+    if !own_kind.is_empty() {
+        tags.push(labeled(label::KIND, own_kind));
     }
     tags.extend(topics.iter().map(|topic| labeled(label::TOPIC, topic)));
     tags.extend(entities.iter().map(|name| labeled(label::ENTITY, name)));

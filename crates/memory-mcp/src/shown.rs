@@ -28,6 +28,12 @@ pub(crate) struct ShownMemory {
     /// People, places and things that it names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) entities: Vec<String>,
+    /// Its kind, one of those that the app defines.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) kind: String,
+    /// The values of its kind, as the text of a JSON object.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) attributes: String,
     /// When it became true, as far as known (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
@@ -88,6 +94,8 @@ impl From<proto::Memory> for ShownMemory {
             text: memory.text,
             topics: memory.topics,
             entities: memory.entities,
+            kind: memory.kind,
+            attributes: memory.attributes,
             valid_from: time(memory.valid_from),
             valid_until: time(memory.valid_until),
             known_until: time(memory.known_until),

@@ -61,6 +61,23 @@ pub fn characters(text: &str, mut each: impl FnMut(&str)) {
     });
 }
 
+/// Calls `each` with each word of a text, in order: whole, in small letters, without accents. Of
+/// scripts written without spaces each character is a word. No word is left out.
+pub fn folded_words(text: &str, mut each: impl FnMut(&str)) {
+    for_each_piece(text, |piece, is_spaceless| {
+        if is_spaceless {
+            for (at, c) in piece.char_indices() {
+                each(&piece[at..at + c.len_utf8()]);
+            }
+            return;
+        }
+        let folded = fold(piece);
+        if !folded.is_empty() {
+            each(&folded);
+        }
+    });
+}
+
 /// Calls `each` with each run of letters, digits and marks of one kind of script, in small
 /// letters, and with whether the script is written without spaces.
 fn for_each_piece(text: &str, mut each: impl FnMut(&str, bool)) {
@@ -235,6 +252,19 @@ mod tests {
         );
         check("Tiếng Việt", &["tieng", "tiếng", "viet", "việt"]);
         check("हिन्दी", &["हिनदी", "हिन्दी"]);
+    }
+
+    #[test]
+    fn folded_words_are_whole_and_without_accents() {
+        let check = |text: &str, expected: &[&str]| {
+            let mut found = Vec::new();
+            folded_words(text, |word| found.push(word.to_owned()));
+            assert_eq!(found, expected, "{text}");
+        };
+        check("The SALARIES of Zoë", &["the", "salaries", "of", "zoe"]);
+        check("Ｇｅｈａｌｔ: Straße-42", &["gehalt", "strasse", "42"]);
+        check("Rust言語 猫", &["rust", "言", "語", "猫"]);
+        check("?!… ", &[]);
     }
 
     #[test]

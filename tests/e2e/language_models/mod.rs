@@ -4,6 +4,7 @@ mod asked;
 mod configured;
 mod facts;
 mod held;
+mod kinds;
 mod loops;
 mod outages;
 mod ranges;

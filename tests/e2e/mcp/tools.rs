@@ -264,6 +264,11 @@ async fn b14_a_wrong_call_says_what_to_do() {
             "unknown field `limit`",
         ),
         ("remember", json!({"text": ""}), "text"),
+        (
+            "remember",
+            json!({"text": "a", "kind": "order"}),
+            "no memory_kinds",
+        ),
         ("profile", json!({"max_tokens": 0}), "1 to 10000"),
         (
             "remember",

@@ -35,6 +35,8 @@ async fn r09_a_memory_comes_back_with_all_its_fields() {
         source_message_ids: vec![said.messages[0].message_id.clone()],
         pinned: Some(true),
         metadata: metadata(json!({"case": 4711, "share": 0.5, "tags": ["a", {"b": [null, true]}]})),
+        kind: String::new(),
+        attributes: String::new(),
     };
     let added = client.remember(&app, "ada", vec![input.clone()]).await;
     assert!(added.memories[0].created);
@@ -53,6 +55,8 @@ async fn r09_a_memory_comes_back_with_all_its_fields() {
         source_message_ids,
         pinned,
         metadata,
+        kind,
+        attributes,
     } = input;
     assert_eq!(
         (&memory.external_id, &memory.text, memory.r#type),
@@ -63,6 +67,7 @@ async fn r09_a_memory_comes_back_with_all_its_fields() {
     assert_eq!(memory.source_message_ids, source_message_ids);
     assert_eq!(memory.pinned, pinned);
     assert_eq!(parsed(&memory.metadata), parsed(&metadata));
+    assert_eq!((&memory.kind, &memory.attributes), (&kind, &attributes));
     assert_eq!(memory.thread_id, thread_id);
     assert_eq!(memory.origin(), MemoryOrigin::Caller);
     assert_eq!(

@@ -4,6 +4,7 @@ mod adding;
 mod cli;
 mod contexts;
 mod forgetting;
+mod kinds;
 mod processes;
 mod profile;
 mod searching;

@@ -60,6 +60,15 @@ async fn refused(client: &Client, method: &str, request: Value) -> Failure {
     Dynamic::call(client, method, request).await.refused()
 }
 
+/// So many kinds of memories, with descriptions of so many characters.
+fn kinds(count: usize, chars: usize) -> Value {
+    let kind = |number| {
+        let name = format!("{:k<64}", format!("kind_{number}_"));
+        json!({"name": name, "description": "x".repeat(chars)})
+    };
+    (0..count).map(kind).collect()
+}
+
 /// Each field with invalid values, and the most specific level that may set it.
 fn impossible() -> Vec<(&'static str, Whose, Vec<Value>)> {
     let number = |min: i64, max: i64| {
@@ -153,6 +162,12 @@ fn impossible() -> Vec<(&'static str, Whose, Vec<Value>)> {
             vec![json!([1, 0]), json!([9])],
         ),
         ("profile_tokens", Whose::Request, number(0, 10_000)),
+        (
+            "memory_kinds",
+            Whose::App,
+            vec![kinds(33, 1), kinds(32, 1_024)],
+        ),
+        ("never_keep", Whose::App, vec![json!(vec!["salary"; 33])]),
     ]
 }
 
@@ -164,6 +179,8 @@ fn allowed_above(field: &str) -> Value {
         "memory_space" => json!("desk"),
         "redaction" => json!(1),
         "redacted_kinds" => json!([1]),
+        "memory_kinds" => json!([{"name": "order", "description": "An order in the shop."}]),
+        "never_keep" => json!(["salary"]),
         "memory_max_age" | "memory_max_inactivity" => json!("86400s"),
         _ => json!("60s"),
     }
@@ -317,6 +334,7 @@ async fn values_at_the_limits_are_taken_at_each_level() {
         "memory_max_inactivity": "86400s", "memory_max_count": 1,
         "file_delivery": 1, "file_types": [1], "image_detail": 1, "flow_session_default": false,
         "memory_space": "s", "profile_tokens": 0,
+        "memory_kinds": [{"name": "a", "description": "b"}], "never_keep": ["a"],
     });
     let template = "{{query}}".to_owned() + &"x".repeat(4_096 - 9);
     let most = json!({
@@ -334,6 +352,9 @@ async fn values_at_the_limits_are_taken_at_each_level() {
         "flow_session_default": true,
         "memory_space": "ä".repeat(128), "profile_tokens": 10_000,
     });
+    let mut most = most;
+    most["memory_kinds"] = kinds(32, 900);
+    most["never_keep"] = (0..32).map(|number| format!("{number:0>256}")).collect();
     for policy in [least, most] {
         for (method, level) in METHODS {
             let mut policy = policy.clone();

@@ -96,6 +96,8 @@ fn defaults() -> MemoryPolicy {
         redaction: Redaction::Off.into(),
         redacted_kinds: vec![1, 2],
         profile_tokens: Some(0),
+        memory_kinds: Vec::new(),
+        never_keep: Vec::new(),
     }
 }
 

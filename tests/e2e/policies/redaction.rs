@@ -91,17 +91,17 @@ fn leaf(method: &str, path: &[String]) -> Leaf {
     let field = names.next().map_or("", String::as_str);
     let above = names.next().map_or("", String::as_str);
     match field {
-        // Filters are compared with what is stored.
+        // Filters are compared with what is stored, and kinds of memories are settings.
         _ if path
             .iter()
-            .any(|name| name == "filter" || name == "conditions") =>
+            .any(|name| ["filter", "conditions", "memory_kinds"].contains(&name.as_str())) =>
         {
             Leaf::Other
         }
         "metadata" if method.contains("/List") || method.contains("/Delete") => Leaf::Other,
         "task" if method.contains("/List") => Leaf::Other,
         "data" if method.starts_with("CheckpointService") => Leaf::Other,
-        "metadata" | "arguments" | "json" | "data" | "patch" => Leaf::Json,
+        "metadata" | "attributes" | "arguments" | "json" | "data" | "patch" => Leaf::Json,
         "name" if above == "file" => Leaf::Text,
         "queries" if above.is_empty() => Leaf::Text,
         "text" | "title" | "caption" | "query" | "topics" | "entities" | "goal" | "result"

@@ -13,7 +13,7 @@ use tonic::Code;
 use crate::plain;
 
 /// The fields of memories and messages that a put of a working memory reads.
-const PUT_OF_MEMORIES: [&str; 9] = [
+const PUT_OF_MEMORIES: [&str; 11] = [
     "external_id",
     "text",
     "type",
@@ -23,6 +23,8 @@ const PUT_OF_MEMORIES: [&str; 9] = [
     "source_message_ids",
     "pinned",
     "metadata",
+    "kind",
+    "attributes",
 ];
 const PUT_OF_MESSAGES: [&str; 7] = [
     "role",
@@ -57,7 +59,7 @@ const IGNORED: [&str; 19] = [
 ];
 
 /// What UpdateMemory may change: the mask names it, and nothing else is looked at.
-const CHANGEABLE: [&str; 7] = [
+const CHANGEABLE: [&str; 9] = [
     "text",
     "topics",
     "entities",
@@ -65,6 +67,8 @@ const CHANGEABLE: [&str; 7] = [
     "event_time",
     "pinned",
     "metadata",
+    "kind",
+    "attributes",
 ];
 /// What UpdateThread may change.
 const CHANGEABLE_OF_THREADS: [&str; 4] = ["title", "metadata", "ttl", "policy"];
@@ -121,10 +125,11 @@ impl Place {
         last.name() == field && last.parent_message().name() == message
     }
 
-    /// Whether it is the JSON text of an object: the caller's own metadata or data.
+    /// Whether it is the JSON text of an object, such as the caller's own metadata or data.
     fn is_object(&self) -> bool {
         let last = &self.0[self.0.len() - 1];
-        self.kind() == Kind::String && matches!(last.name(), "metadata" | "data" | "patch")
+        let names = ["metadata", "data", "patch", "attributes", "json_schema"];
+        self.kind() == Kind::String && names.contains(&last.name())
     }
 
     fn kind(&self) -> Kind {
@@ -199,6 +204,8 @@ fn around(first: &FieldDescriptor, rest: &[FieldDescriptor]) -> DynamicMessage {
         "CheckpointWrite" => json!({"task_id": "t", "channel": "c"}),
         "Memory" => json!({"memory_id": id, "text": "t", "origin": 1}),
         "MemoryInput" => json!({"text": "t"}),
+        "MemoryKind" => json!({"name": "k", "description": "d"}),
+        "MemoryKindExample" => json!({"said": "s", "text": "t"}),
         "SearchMemoriesRequest" => json!({"target": {"user": {"app_id": "a"}}, "query": "q"}),
         "ImportMemoriesRequest" | "GetProfileRequest" => json!({"user": {"app_id": "a"}}),
         "DeleteMemoriesRequest" => {

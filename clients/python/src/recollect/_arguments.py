@@ -27,12 +27,12 @@ _ARGUMENTS = {
 """The arguments whose fields in the contract have other names."""
 
 
-def make(kind: Callable[P, M], *_: P.args, **fields: P.kwargs) -> M:
+def make(message: Callable[P, M], /, *_: P.args, **fields: P.kwargs) -> M:
     """A message of the contract with these fields."""
     try:
-        return kind(*_, **fields)
+        return message(*_, **fields)
     except (TypeError, ValueError) as error:
-        one: Any = kind
+        one: Any = message
         for name, value in fields.items():
             try:
                 one(**{name: value})

@@ -159,7 +159,12 @@ def _set(message: ProtoMessage, field: Any, value: Any) -> None:
     if field.is_repeated:
         if isinstance(value, (str, bytes)):
             raise TypeError
-        getattr(message, field.name).extend(_value(field, item) for item in value)
+        items = getattr(message, field.name)
+        for item in value:
+            if field.message_type is not None and isinstance(item, Mapping):
+                fill(items.add(), item)
+            else:
+                items.append(_value(field, item))
     elif field.message_type is not None:
         getattr(message, field.name).CopyFrom(_value(field, value))
     else:
@@ -450,9 +455,11 @@ def memory_input(
     source_message_ids: Iterable[str],
     pinned: bool | None,
     metadata: types.JsonObject | None,
+    kind: str,
+    attributes: types.JsonObject | None,
 ) -> v1.MemoryInput:
     return fill(
-        make(v1.MemoryInput, text=text, external_id=external_id, pinned=pinned),
+        make(v1.MemoryInput, text=text, external_id=external_id, pinned=pinned, kind=kind),
         {
             "type": type,
             "topics": topics,
@@ -460,6 +467,7 @@ def memory_input(
             "event_time": event_time,
             "source_message_ids": source_message_ids,
             "metadata": metadata,
+            "attributes": attributes,
         },
     )
 
@@ -541,4 +549,6 @@ def _working_record(given: str | types.Memory | v1.MemoryInput | v1.Memory) -> v
         source_message_ids=given.source_message_ids,
         pinned=given.pinned if given.HasField("pinned") else None,
         metadata=given.metadata,
+        kind=given.kind,
+        attributes=given.attributes,
     )

@@ -214,6 +214,8 @@ def memory(proto: v1.Memory, score: float | None = None) -> types.Memory:
         entities=tuple(proto.entities),
         pinned=proto.pinned,
         metadata=json_object(proto.metadata),
+        kind=proto.kind,
+        attributes=json_object(proto.attributes),
         external_id=proto.external_id,
         origin=enum_name(v1.MemoryOrigin.DESCRIPTOR, proto.origin),
         thread_id=proto.thread_id,
@@ -329,16 +331,20 @@ def transaction(proto: v1.Transaction) -> types.Transaction:
     )
 
 
-def policy_values(proto: v1.MemoryPolicy) -> dict[str, Any]:
-    """The fields that a policy sets, in the words of types.Policy."""
+def policy_values(
+    proto: v1.MemoryPolicy | v1.MemoryKind | v1.MemoryKindExample,
+) -> dict[str, Any]:
+    """The fields that a policy or a part of it sets, in the words of types.Policy."""
     return {field.name: _plain(field, value) for field, value in proto.ListFields()}
 
 
 def _plain(field: Any, value: Any) -> Any:
     if isinstance(value, Duration):
         return value.ToTimedelta().total_seconds()
+    if field.message_type is not None and field.is_repeated:
+        return [policy_values(item) for item in value]
     if field.enum_type is None:
-        return value
+        return list(value) if field.is_repeated else value
     if field.is_repeated:
         return [enum_name(field.enum_type, number) for number in value]
     return enum_name(field.enum_type, value)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Final, Generic, Literal, TypedDict, TypeVar, overload
+from typing import Any, Final, Generic, Literal, Required, TypedDict, TypeVar, overload
 
 from recollect import v1
 from recollect.errors import invalid
@@ -63,6 +63,30 @@ NO_USER: Final = NoUser.NO_USER
 """Stands for data that belongs to no user, where a user is named."""
 
 
+class MemoryKindExample(TypedDict, total=False):
+    """A text and the memory of a kind that it becomes."""
+
+    said: Required[str]
+    """What a user said: 1 to 1,024 characters."""
+    text: Required[str]
+    """The text of the memory: 1 to 1,024 characters."""
+    attributes: JsonObject
+    """Its attributes, which fit the kind's schema."""
+
+
+class MemoryKind(TypedDict, total=False):
+    """A kind of memories that an app defines."""
+
+    name: Required[str]
+    """1 to 64 of a-z, 0-9 and `_`, beginning with a letter."""
+    description: Required[str]
+    """What is of this kind, for people and language models: 1 to 1,024 characters."""
+    json_schema: JsonObject
+    """The JSON Schema that the attributes fit: at most 8 KiB. Default: they have none."""
+    examples: Sequence[MemoryKindExample]
+    """What becomes a memory of this kind: at most 8."""
+
+
 class Policy(TypedDict, total=False):
     """Fields of a memory policy. MemoryPolicy in docs/api.md has each one's range and default.
 
@@ -105,6 +129,8 @@ class Policy(TypedDict, total=False):
     image_detail: Literal["auto", "low", "high"] | None
     redaction: Literal["off", "replace", "refuse"] | None
     redacted_kinds: Sequence[Literal["secret", "card", "email", "phone"]] | None
+    memory_kinds: Sequence[MemoryKind] | None
+    never_keep: Sequence[str] | None
 
 
 class Filter(TypedDict, total=False):
@@ -150,6 +176,8 @@ class MemoryFilter(TypedDict, total=False):
     include_superseded: bool
     metadata: MetadataFilter
     """Values that the memory's metadata must have: at most 16."""
+    kinds: Sequence[str]
+    """Any of these kinds of the app's policy: at most 32."""
 
 
 @dataclass(frozen=True)
@@ -449,6 +477,10 @@ class Memory:
     """True: no policy deletes it."""
     metadata: dict[str, Any]
     """The caller's own data. `proto.metadata` has its text, with all digits of its numbers."""
+    kind: str
+    """The name of its kind in the app's policy, or empty."""
+    attributes: dict[str, Any]
+    """The values of its kind. `proto.attributes` has their text, with all digits of its numbers."""
     external_id: str
     """The caller's own id, or empty."""
     origin: str

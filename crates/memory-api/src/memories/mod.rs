@@ -40,6 +40,7 @@ use tokio::time::sleep_until;
 use tonic::{Request, Response, Status, async_trait};
 
 use super::recall::{degradation, searched_by};
+use crate::kinds::{check_change, check_new};
 use crate::storage_quota::{Admitted, Amount, StorageQuotas};
 use request::{Filter, filter_from, forget_from, memory_owner_from, query_from, stored_from};
 
@@ -150,6 +151,8 @@ impl Memories {
         let owner = memory_owner_from(&mut fields, user);
         let memories = fields.get_all(memories_from("memories", memories));
         let (owner, memories) = fields.all(owner.zip(memories))?;
+        let path = |index| format!("memories[{index}]");
+        check_new(&self.store, &caller, &owner.app, &memories, path).await?;
         let _admitted = self.admit(&caller, bytes).await?;
         let AddedMemories {
             mut memories,
@@ -294,7 +297,8 @@ impl Memories {
         let id = fields.get(check::uuid("memory.memory_id", &memory.memory_id));
         let precondition = fields.take(precondition_from(precondition, false));
         let change = fields.get_all(memory_change_from(memory, update_mask));
-        let (id, change) = fields.all(id.map(MemoryId::from).zip(change))?;
+        let (id, mut change) = fields.all(id.map(MemoryId::from).zip(change))?;
+        check_change(&self.store, &caller, id, &mut change).await?;
         let changed = self
             .store
             .memories(&caller)
@@ -325,6 +329,13 @@ impl Memories {
         let id = fields.get(check::uuid("memory_id", &memory_id));
         let replacement = fields.get_all(memory_from("replacement", replacement));
         let (id, replacement) = fields.all(id.map(MemoryId::from).zip(replacement))?;
+        if !replacement.own_kind.is_empty()
+            && let Some((app, _)) = self.store.memories(&caller).owner(id).await?
+        {
+            let replacement = std::slice::from_ref(&replacement);
+            let path = |_| "replacement".to_owned();
+            check_new(&self.store, &caller, &app, replacement, path).await?;
+        }
         let _admitted = self.admit(&caller, bytes).await?;
         let done = self
             .store

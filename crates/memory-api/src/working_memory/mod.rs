@@ -27,6 +27,7 @@ use memory_store::{Caller, NamedModel, Store, WorkingPut, WorkingTarget};
 use prost::Message as _;
 use tonic::{Request, Response, Status, async_trait};
 
+use crate::kinds::check_listed;
 use crate::storage_quota::{Amount, StorageQuotas};
 use request::{Model, Put, model_from, patch_from};
 
@@ -120,6 +121,13 @@ impl WorkingMemories {
             Conversation::Thread(thread) => WorkingTarget::Thread(thread),
             Conversation::Session(session) => WorkingTarget::Session(session),
         };
+        check_listed(
+            &self.store,
+            &caller,
+            &target,
+            memories.as_deref().unwrap_or_default(),
+        )
+        .await?;
         let thread_ttl = ttl.flatten().filter(|_| ttl_deletes_thread);
         self.check_lifetimes(&caller, &target, thread_ttl, &policy)
             .await?;

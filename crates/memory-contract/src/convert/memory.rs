@@ -5,6 +5,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::filter::conditions_from;
+use super::kind::{attributes_from, kind_name_from};
 use super::text_origin::EXTRACTIVE;
 use super::update::{UpdateMask, nothing_to_change};
 use super::{check_period, check_period_of, metadata_from, timestamp, timestamp_of};
@@ -97,52 +98,32 @@ pub(super) fn memory_of(input: proto::MemoryInput) -> Result<NewMemory, InvalidF
         source_message_ids,
         pinned,
         metadata,
+        kind,
+        attributes,
     } = input;
-    let record = check::text("external_id", external_id, limits::EXTERNAL_ID_CHARS);
-    let text = text_from("text", text);
-    let kind = type_from("type", r#type);
-    let topics = topics_from("topics", topics);
-    let entities = entities_from("entities", entities);
-    let event = timestamp_of("event_time", event_time);
-    let sources = sources_from("source_message_ids", &source_message_ids);
-    let metadata = metadata_from("metadata", metadata);
-    match (
-        record, text, kind, topics, entities, event, sources, metadata,
-    ) {
-        (
-            Ok(record),
-            Ok(text),
-            Ok(kind),
-            Ok(topics),
-            Ok(entities),
-            Ok(event),
-            Ok(sources),
-            Ok(metadata),
-        ) => Ok(NewMemory {
-            record,
-            text,
-            kind: kind.unwrap_or_default(),
-            topics,
-            entities,
-            event,
-            metadata,
-            sources,
-            pinned: pinned.unwrap_or_default(),
-        }),
-        (record, text, kind, topics, entities, event, sources, metadata) => {
-            let problems = [
-                record.err(),
-                text.err(),
-                kind.err(),
-                topics.err(),
-                entities.err(),
-                event.err(),
-                sources.err(),
-                metadata.err(),
-            ];
-            Err(InvalidFields(problems.into_iter().flatten().collect()))
-        }
+    let mut fields = Fields::default();
+    let memory = NewMemory {
+        record: fields.take(check::text(
+            "external_id",
+            external_id,
+            limits::EXTERNAL_ID_CHARS,
+        )),
+        text: fields.take(text_from("text", text)),
+        kind: fields.take(type_from("type", r#type)).unwrap_or_default(),
+        topics: fields.take(topics_from("topics", topics)),
+        entities: fields.take(entities_from("entities", entities)),
+        event: fields.take(timestamp_of("event_time", event_time)),
+        sources: fields.take(sources_from("source_message_ids", &source_message_ids)),
+        metadata: fields.take(metadata_from("metadata", metadata)),
+        own_kind: fields.take(kind_name_from("kind", kind)),
+        attributes: fields.take(attributes_from("attributes", attributes)),
+        pinned: pinned.unwrap_or_default(),
+    };
+    if memory.own_kind.is_empty() && !memory.attributes.is_empty() {
+        let needs_kind = Invalid::new("attributes", "require a kind; set kind too");
+        fields.take(Err::<(), _>(needs_kind));
     }
+    fields.all(Some(memory))
 }
 
 /// The fields of a memory that an update can change.
@@ -154,6 +135,8 @@ const CHANGEABLE: &[&str] = &[
     "event_time",
     "pinned",
     "metadata",
+    "kind",
+    "attributes",
 ];
 
 /// Reads the fields of a memory that a mask names; without a mask those that are set.
@@ -180,6 +163,8 @@ pub fn memory_change_from(
         event_time,
         pinned,
         metadata,
+        kind,
+        attributes,
         ..
     } = memory;
     let change = MemoryChange {
@@ -203,6 +188,12 @@ pub fn memory_change_from(
         metadata: mask
             .names("metadata")
             .then(|| fields.take(metadata_from("metadata", metadata).map_err(within))),
+        own_kind: mask
+            .names("kind")
+            .then(|| fields.take(kind_name_from("kind", kind).map_err(within))),
+        attributes: mask
+            .names("attributes")
+            .then(|| fields.take(attributes_from("attributes", attributes).map_err(within))),
     };
     fields.all(Some(change))
 }
@@ -216,6 +207,8 @@ fn is_set(memory: &proto::Memory, field: &str) -> bool {
         "entities" => !memory.entities.is_empty(),
         "event_time" => memory.event_time.is_some(),
         "metadata" => !memory.metadata.is_empty(),
+        "kind" => !memory.kind.is_empty(),
+        "attributes" => !memory.attributes.is_empty(),
         _ => memory.pinned.is_some(),
     }
 }
@@ -243,6 +236,7 @@ pub fn memory_filter_from(filter: Option<proto::MemoryFilter>) -> Result<MemoryF
             event_end_time,
             as_of,
             known_at,
+            kinds,
         } = filter;
         let after = timestamp_of("start_time", start_time)?;
         let before = timestamp_of("end_time", end_time)?;
@@ -252,6 +246,12 @@ pub fn memory_filter_from(filter: Option<proto::MemoryFilter>) -> Result<MemoryF
         check_period_of("event_", event_from, event_until)?;
         Ok(MemoryFilter {
             kind: type_from("type", r#type)?,
+            own_kinds: labels(
+                "kinds",
+                kinds,
+                limits::FILTER_KINDS,
+                limits::KIND_NAME_CHARS,
+            )?,
             topics: topics_from("topics", topics)?,
             entities: entities_from("entities", entities)?,
             thread: None,
@@ -398,6 +398,8 @@ impl From<Memory> for proto::Memory {
             entities,
             event,
             metadata,
+            own_kind,
+            attributes,
             origin,
             record,
             thread,
@@ -449,6 +451,8 @@ impl From<Memory> for proto::Memory {
             metadata: metadata.into_text(),
             built_on_memory_ids: built_on.iter().map(ToString::to_string).collect(),
             known_until: time(ended),
+            kind: own_kind,
+            attributes: attributes.into_text(),
         }
     }
 }

@@ -6,6 +6,7 @@ mod file;
 mod filter;
 mod json;
 mod key;
+mod kind;
 mod memory;
 mod message;
 mod part;

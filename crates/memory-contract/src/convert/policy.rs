@@ -5,12 +5,14 @@ use std::time::Duration;
 use prost_types::Duration as ProtoDuration;
 
 use super::file::{delivery_from, detail_from, file_types_from};
+use super::kind::{memory_kinds_from, never_keep_from};
 use super::{duration_in, exact_duration, optional_float};
 use crate::policy::policy_fields;
 use crate::{
     Invalid, InvalidFields, check,
     file::{FileDelivery, FileType, ImageDetail},
     limits,
+    memory::MemoryKind,
     policy::{
         ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, PolicyChange, PolicyFields,
         PolicyLevel, Redaction, ResolvedPolicy, SensitiveKind,
@@ -53,7 +55,9 @@ pub fn policy_change_from(
 ) -> Result<PolicyChange, InvalidFields> {
     let mut wrong = Wrong::default();
     let mut set = fields_from(level, policy.unwrap_or_default(), compiles, &mut wrong);
-    wrong.0.retain(|invalid| fields.contains(&invalid.field));
+    wrong
+        .0
+        .retain(|invalid| fields.contains(field_of(&invalid.field)));
     wrong.within(field)?;
     set.retain(|name| fields.contains(name));
     let new = set.set_fields();
@@ -69,6 +73,11 @@ pub fn policy_change_from(
         set,
         clear,
     })
+}
+
+/// The field of a policy that a path leads into, such as `memory_kinds` of `memory_kinds[0].name`.
+fn field_of(path: &str) -> &str {
+    path.split(['.', '[']).next().unwrap_or_default()
 }
 
 /// Collects the errors of fields.
@@ -448,6 +457,18 @@ macro_rules! wire_as_numbers {
 }
 
 wire_as_numbers!(FileType, SensitiveKind);
+
+impl Wire<Vec<proto::MemoryKind>> for Vec<MemoryKind> {
+    fn wire(value: Option<Self>) -> Vec<proto::MemoryKind> {
+        value.into_iter().flatten().map(Into::into).collect()
+    }
+}
+
+impl Wire<Vec<String>> for Vec<String> {
+    fn wire(value: Option<Self>) -> Vec<String> {
+        value.unwrap_or_default()
+    }
+}
 
 impl From<ResolvedPolicy> for proto::EffectivePolicy {
     fn from(resolved: ResolvedPolicy) -> Self {

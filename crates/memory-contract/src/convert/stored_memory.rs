@@ -58,6 +58,8 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         metadata,
         built_on_memory_ids,
         known_until,
+        kind,
+        attributes,
     } = memory;
     let input = proto::MemoryInput {
         external_id,
@@ -69,6 +71,8 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         source_message_ids,
         pinned,
         metadata,
+        kind,
+        attributes,
     };
     let mut invalid = Vec::new();
     let new = memory_of(input).map_err(|InvalidFields(problems)| invalid.extend(problems));
@@ -113,6 +117,8 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         entities,
         event,
         metadata,
+        own_kind,
+        attributes,
         sources,
         pinned,
     } = new;
@@ -127,6 +133,8 @@ fn stored_memory_from(owner: &MemoryOwner, memory: proto::Memory) -> Result<Memo
         entities,
         event,
         metadata,
+        own_kind,
+        attributes,
         origin,
         record,
         thread: thread.flatten().map(Into::into),

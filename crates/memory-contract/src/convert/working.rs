@@ -148,6 +148,8 @@ fn record_of(memory: proto::Memory) -> (String, proto::MemoryInput) {
         source_message_ids: memory.source_message_ids,
         pinned: memory.pinned,
         metadata: memory.metadata,
+        kind: memory.kind,
+        attributes: memory.attributes,
     };
     (memory.memory_id, input)
 }

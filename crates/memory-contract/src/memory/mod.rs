@@ -1,5 +1,6 @@
 //! Domain types of long-term memories.
 
+mod kind;
 mod space;
 
 use time::OffsetDateTime;
@@ -10,6 +11,7 @@ use crate::policy::ExtractionStrategy;
 use crate::thread::Session;
 use crate::{AppId, MemoryId, MessageId, ThreadId, UserId};
 
+pub use kind::{KindExample, MemoryKind};
 pub use space::MemorySpace;
 
 /// The owner of memories: one user of one app, or the app itself.
@@ -21,7 +23,7 @@ pub struct MemoryOwner {
     pub user: UserId,
 }
 
-/// The kind of a memory.
+/// Whether a memory is a fact or an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MemoryType {
     /// Something that stays true, such as a preference.
@@ -61,6 +63,10 @@ pub struct Memory {
     pub event: Option<OffsetDateTime>,
     /// The caller's own data.
     pub metadata: JsonObject,
+    /// The name of the app's own kind that it is of; empty for none.
+    pub own_kind: String,
+    /// The values of that kind.
+    pub attributes: JsonObject,
     /// How it was created.
     pub origin: MemoryOrigin,
     /// The caller's own id; may be empty.
@@ -116,6 +122,10 @@ pub struct NewMemory {
     pub event: Option<OffsetDateTime>,
     /// The caller's own data.
     pub metadata: JsonObject,
+    /// The name of the app's own kind that it is of; empty for none.
+    pub own_kind: String,
+    /// The values of that kind.
+    pub attributes: JsonObject,
     /// The messages that prove it.
     pub sources: Vec<MessageId>,
     /// Whether policies never forget it.
@@ -147,6 +157,10 @@ pub struct MemoryChange {
     pub event: Option<Option<OffsetDateTime>>,
     /// The caller's own data, which replaces all of the former.
     pub metadata: Option<JsonObject>,
+    /// The name of the app's own kind; empty for none.
+    pub own_kind: Option<String>,
+    /// The values of that kind, which replace all of the former.
+    pub attributes: Option<JsonObject>,
     /// Whether policies never forget it.
     pub pinned: Option<bool>,
 }
@@ -154,8 +168,10 @@ pub struct MemoryChange {
 /// Conditions on memories; a memory must meet all of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MemoryFilter {
-    /// The kind; `None` for both.
+    /// Facts or events; `None` for both.
     pub kind: Option<MemoryType>,
+    /// Any of these own kinds of apps; empty for all.
+    pub own_kinds: Vec<String>,
     /// Any of these topics; empty for all.
     pub topics: Vec<String>,
     /// Any of these entities; empty for all.

@@ -118,6 +118,15 @@ macro_rules! policy_fields {
             /// The most tokens of the profile in a context: 0 to 10,000; 0: none.
             profile_tokens: u32 = 0;
                 read: number(0, limits::PROFILE_TOKENS_MAX), anywhere;
+            /// The app's own kinds of memories.
+            memory_kinds: Vec<MemoryKind> = Vec::new();
+                read: memory_kinds_from, of_app,
+                // They belong to one app.
+                setting: #[serde(skip)];
+            /// What extraction never makes a memory of.
+            never_keep: Vec<String> = Vec::new();
+                read: never_keep_from, of_app,
+                setting: #[serde(skip)];
         }
     };
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::file::{FileDelivery, FileType, ImageDetail};
 use crate::limits;
-use crate::memory::MemorySpace;
+use crate::memory::{MemoryKind, MemorySpace};
 pub(crate) use fields::policy_fields;
 
 pub use settings::{DurationText, PolicySettings, Setting};

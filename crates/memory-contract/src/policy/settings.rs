@@ -9,6 +9,7 @@ use crate::convert::exact_duration;
 use crate::{
     duration_text,
     file::{FileDelivery, FileType, ImageDetail},
+    memory::MemoryKind,
     policy::{
         ExtractionStrategy, MemoryMode, MemoryPolicy, MemoryScope, Redaction, ResolvedPolicy,
         SensitiveKind,
@@ -165,6 +166,33 @@ impl Setting for MemoryScope {
 
     fn wire(stated: Option<Self>) -> i32 {
         stated.map_or(0, |scope| proto::RecallScope::from(scope).into())
+    }
+}
+
+// No configuration has them.
+impl Setting for Vec<MemoryKind> {
+    type Stated = Self;
+    type Wire = Vec<proto::MemoryKind>;
+
+    fn stated(value: Option<Self>) -> Self {
+        value.unwrap_or_default()
+    }
+
+    fn wire(stated: Self) -> Vec<proto::MemoryKind> {
+        stated.into_iter().map(Into::into).collect()
+    }
+}
+
+impl Setting for Vec<String> {
+    type Stated = Self;
+    type Wire = Self;
+
+    fn stated(value: Option<Self>) -> Self {
+        value.unwrap_or_default()
+    }
+
+    fn wire(stated: Self) -> Self {
+        stated
     }
 }
 

@@ -56,13 +56,13 @@ BEGIN
         END IF;
         IF created THEN
             INSERT INTO recollect.memories
-                (tenant_id, memory_id, app_id, user_id, text, words, type, topics, entities, metadata, event_time,
-                 origin, external_id, thread_id, content_hash, pinned, valid_from, valid_until, ended_at,
+                (tenant_id, memory_id, app_id, user_id, text, words, type, topics, entities, metadata, kind, attributes,
+                 event_time, origin, external_id, thread_id, content_hash, pinned, valid_from, valid_until, ended_at,
                  superseded_by, made_by, strategy, last_used_on, created_at, updated_at)
             SELECT p_tenant, v_id, p_app, p_user, v_item ->> 'text',
                 recollect.lexemes(v_item ->> 'words') || recollect.lexemes(p_scope),
                 v_item ->> 'type', recollect.json_to_texts(v_item -> 'topics'), recollect.json_to_texts(v_item -> 'entities'),
-                (v_item ->> 'metadata')::jsonb,
+                (v_item ->> 'metadata')::jsonb, v_item ->> 'kind', (v_item ->> 'attributes')::jsonb,
                 recollect.time_from_micros((v_item ->> 'event')::bigint), v_item ->> 'origin', v_record,
                 (SELECT t.thread_id FROM recollect.threads t
                  WHERE t.tenant_id = p_tenant AND t.thread_id = (v_item ->> 'thread')::uuid

@@ -2,9 +2,10 @@
 -- lock_memories.
 --
 -- p_item has id, record, text, words, hash (hexadecimal), type, topics, entities, metadata,
--- event (microseconds since 1970, or null), sources and pinned. `listed` may be the id of a
--- memory that a caller has read and sends back: it is changed, keeps its record and metadata
--- where the item has none, and stays as it is if it was superseded and has the same text.
+-- kind, attributes, event (microseconds since 1970, or null), sources and pinned. `listed` may be
+-- the id of a memory that a caller has read and sends back: it is changed, keeps its record,
+-- metadata and kind where the item has none, and stays as it is if it was superseded and has the
+-- same text.
 -- p_scope has the lexemes of the user and of the app, separated by a space.
 CREATE OR REPLACE FUNCTION recollect.put_memory(
     p_tenant text, p_app text, p_user text, p_scope text, p_item jsonb, p_origin text, p_thread uuid,
@@ -27,6 +28,8 @@ DECLARE
         SELECT m.thread_id FROM recollect.messages m
         WHERE m.tenant_id = p_tenant AND m.message_id = v_sources[1]));
     v_metadata jsonb;
+    v_kind text;
+    v_attributes jsonb;
     v_listed recollect.memories;
     v_known recollect.memories;
     v_same recollect.memories;
@@ -39,6 +42,8 @@ BEGIN
         v_changed := false;
         v_record := p_item ->> 'record';
         v_metadata := (p_item ->> 'metadata')::jsonb;
+        v_kind := p_item ->> 'kind';
+        v_attributes := (p_item ->> 'attributes')::jsonb;
         SELECT m.* INTO v_listed FROM recollect.memories m
         WHERE m.tenant_id = p_tenant AND m.app_id = p_app AND m.user_id = p_user
             AND m.memory_id = (p_item ->> 'listed')::uuid;
@@ -51,6 +56,10 @@ BEGIN
         ELSIF v_listed.memory_id IS NOT NULL THEN
             v_record := COALESCE(NULLIF(v_record, ''), v_listed.external_id);
             v_metadata := COALESCE(NULLIF(v_metadata, '{}'), v_listed.metadata);
+            IF v_kind = '' THEN
+                v_kind := v_listed.kind;
+                v_attributes := v_listed.attributes;
+            END IF;
         END IF;
         v_known := NULL;
         IF v_record <> '' THEN
@@ -83,16 +92,17 @@ BEGIN
             memory := v_known;
             v_changed := v_known.content_hash <> v_hash;
             IF (v_known.external_id, v_known.text, v_known.type, v_known.topics, v_known.entities, v_known.metadata,
-                    v_known.pinned)
+                    v_known.kind, v_known.attributes, v_known.pinned)
                     IS DISTINCT FROM
                     (v_record, p_item ->> 'text', p_item ->> 'type', v_topics, v_entities, v_metadata,
-                     (p_item ->> 'pinned')::boolean)
+                     v_kind, v_attributes, (p_item ->> 'pinned')::boolean)
                 OR v_known.event_time IS DISTINCT FROM v_event
                 OR (v_known.origin = 'extracted' AND p_origin <> 'extracted')
             THEN
                 UPDATE recollect.memories
                 SET text = p_item ->> 'text', words = v_words, content_hash = v_hash, type = p_item ->> 'type',
-                    topics = v_topics, entities = v_entities, metadata = v_metadata, event_time = v_event,
+                    topics = v_topics, entities = v_entities, metadata = v_metadata, kind = v_kind,
+                    attributes = v_attributes, event_time = v_event,
                     external_id = v_record, pinned = (p_item ->> 'pinned')::boolean,
                     thread_id = CASE WHEN v_changed THEN COALESCE(v_thread, thread_id) ELSE thread_id END,
                     valid_from = CASE WHEN v_changed THEN recollect.first_said_at(p_tenant, v_sources) ELSE valid_from END,
@@ -117,11 +127,11 @@ BEGIN
         ELSE
             created := true;
             INSERT INTO recollect.memories
-                (tenant_id, memory_id, app_id, user_id, text, words, type, topics, entities, metadata, event_time,
-                 origin, external_id, thread_id, content_hash, pinned, valid_from, made_by, strategy,
+                (tenant_id, memory_id, app_id, user_id, text, words, type, topics, entities, metadata, kind, attributes,
+                 event_time, origin, external_id, thread_id, content_hash, pinned, valid_from, made_by, strategy,
                  created_at, updated_at)
             SELECT p_tenant, (p_item ->> 'id')::uuid, p_app, p_user, p_item ->> 'text', v_words, p_item ->> 'type',
-                v_topics, v_entities, v_metadata, v_event, p_origin, v_record, v_thread,
+                v_topics, v_entities, v_metadata, v_kind, v_attributes, v_event, p_origin, v_record, v_thread,
                 v_hash, (p_item ->> 'pinned')::boolean,
                 -- Not a moment after now.
                 LEAST(recollect.first_said_at(p_tenant, v_sources), now), p_made_by, p_strategy, now, now

@@ -38,6 +38,7 @@ BEGIN
         words = recollect.lexemes(p_item ->> 'words') || recollect.lexemes(p_scope),
         content_hash = v_hash, type = p_item ->> 'type', topics = recollect.json_to_texts(p_item -> 'topics'),
         entities = recollect.json_to_texts(p_item -> 'entities'), metadata = (p_item ->> 'metadata')::jsonb,
+        kind = p_item ->> 'kind', attributes = (p_item ->> 'attributes')::jsonb,
         event_time = recollect.time_from_micros((p_item ->> 'event')::bigint),
         pinned = (p_item ->> 'pinned')::boolean, version = version + 1, persisted_at = NULL,
         updated_at = clock_timestamp()

@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION recollect.match_memories(
     p_scope text, p_words text, p_type text, p_topics text[], p_entities text[], p_thread uuid, p_origins text[],
     p_after timestamptz, p_before timestamptz, p_metadata jsonb, p_event_from timestamptz, p_event_until timestamptz,
-    p_valid_at timestamptz, p_known_at timestamptz, p_superseded boolean, p_limit integer
+    p_valid_at timestamptz, p_known_at timestamptz, p_kinds text[], p_superseded boolean, p_limit integer
 )
 RETURNS TABLE (memory_id uuid, score double precision)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -35,6 +35,7 @@ BEGIN
                 AND (p_after IS NULL OR m.created_at >= p_after)
                 AND (p_before IS NULL OR m.created_at < p_before)
                 AND (p_metadata IS NULL OR m.metadata @> p_metadata)
+                AND (p_kinds IS NULL OR m.kind = ANY (p_kinds))
                 AND (p_event_from IS NULL OR m.event_time >= p_event_from)
                 AND (p_event_until IS NULL OR m.event_time < p_event_until)
                 AND (p_valid_at IS NULL
@@ -67,5 +68,5 @@ $$;
 
 -- A new owner needs the right to create in the schema at this moment.
 GRANT CREATE ON SCHEMA recollect TO recollect_search;
-ALTER FUNCTION recollect.match_memories(text, text, text, text[], text[], uuid, text[], timestamptz, timestamptz, jsonb, timestamptz, timestamptz, timestamptz, timestamptz, boolean, integer) OWNER TO recollect_search;
+ALTER FUNCTION recollect.match_memories(text, text, text, text[], text[], uuid, text[], timestamptz, timestamptz, jsonb, timestamptz, timestamptz, timestamptz, timestamptz, text[], boolean, integer) OWNER TO recollect_search;
 REVOKE CREATE ON SCHEMA recollect FROM recollect_search;

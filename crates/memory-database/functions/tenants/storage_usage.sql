@@ -28,7 +28,7 @@ BEGIN
     WHERE n.tenant_id = p_tenant;
     SELECT COALESCE(sum(o.bytes), 0) INTO v_others
     FROM (
-        SELECT sum(octet_length(m.text) + pg_column_size(m.metadata)) FROM recollect.memories m
+        SELECT sum(octet_length(m.text) + pg_column_size(m.metadata) + pg_column_size(m.attributes)) FROM recollect.memories m
         WHERE m.tenant_id = p_tenant
         UNION ALL
         SELECT sum(c.size_bytes) FROM recollect.contents c

@@ -1,4 +1,4 @@
-SELECT m.memory_id, m.app_id, m.user_id, m.text, m.type, m.topics, m.entities, m.metadata, m.event_time, m.origin,
+SELECT m.memory_id, m.app_id, m.user_id, m.text, m.type, m.topics, m.entities, m.metadata, m.kind, m.attributes, m.event_time, m.origin,
     m.external_id, m.thread_id, recollect.sources_of($1, m.memory_id) AS sources, m.pinned, m.valid_from, m.valid_until, m.ended_at,
     m.superseded_by, m.made_by, m.strategy, m.version, m.created_at, m.updated_at, m.persisted_at, m.last_used_on, m.ordinal
 FROM recollect.memories m
@@ -18,6 +18,7 @@ WHERE m.tenant_id = $1 AND m.app_id = $2 AND $3::text IS NULL
     AND ($16::timestamptz IS NULL OR m.event_time < $16)
     AND ($17::timestamptz IS NULL
         OR m.valid_from <= $17 AND (m.valid_until IS NULL OR m.valid_until > $17 OR m.ended_at > $18::timestamptz))
+    AND ($19::text[] IS NULL OR m.kind = ANY ($19))
     AND ($18::timestamptz IS NULL
         OR m.created_at <= $18 AND ($17 IS NOT NULL OR m.ended_at IS NULL OR m.ended_at > $18))
 ORDER BY m.ordinal DESC

@@ -1,5 +1,5 @@
 SELECT a.status, a.source, recollect.memory_queue($1, m.app_id, m.user_id) AS queue, a.revision,
-    m.memory_id, m.app_id, m.user_id, m.text, m.type, m.topics, m.entities, m.metadata, m.event_time, m.origin,
+    m.memory_id, m.app_id, m.user_id, m.text, m.type, m.topics, m.entities, m.metadata, m.kind, m.attributes, m.event_time, m.origin,
     m.external_id, m.thread_id, a.sources, m.pinned, m.valid_from, m.valid_until, m.ended_at,
     m.superseded_by, m.made_by, m.strategy, m.version, m.created_at, m.updated_at, m.persisted_at, m.last_used_on, m.ordinal
 FROM recollect.supersede_memory($1, $2, $3, $4, $5) AS a

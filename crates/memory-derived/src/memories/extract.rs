@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use memory_contract::{
     MemoryId, MessageId, TenantId, ThreadId,
+    json::JsonObject,
     memory::{MemoryOwner, MemoryType},
     message::Message,
     policy::ExtractionStrategy,
@@ -39,6 +40,10 @@ pub struct Fact {
     pub entities: Vec<String>,
     /// When it happened, where that is known.
     pub event: Option<OffsetDateTime>,
+    /// The name of the app's own kind that it is of; empty for none.
+    pub own_kind: String,
+    /// The values of that kind.
+    pub attributes: JsonObject,
     /// The messages that prove it.
     pub sources: Vec<MessageId>,
     /// The memories that it supersedes. Pinned ones, and memories of other users, are kept;
@@ -341,6 +346,8 @@ fn item_of(fact: &Fact) -> Item<'_> {
         topics,
         entities,
         event,
+        own_kind,
+        attributes,
         sources,
         supersedes,
         built_on: _,
@@ -354,6 +361,8 @@ fn item_of(fact: &Fact) -> Item<'_> {
         entities,
         event: *event,
         metadata: None,
+        own_kind,
+        attributes,
         sources: sources.iter().map(|id| id.uuid()).collect(),
         supersedes: supersedes.iter().map(|id| id.uuid()).collect(),
         pinned: false,

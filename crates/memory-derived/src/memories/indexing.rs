@@ -53,6 +53,8 @@ pub struct MemoryRecord {
     pub version: i64,
     /// The caller's own data. Strings, numbers, booleans and nulls can be filtered by.
     pub metadata: JsonObject,
+    /// The name of the app's own kind that it is of; empty for none.
+    pub own_kind: String,
 }
 
 impl MemoryStore<'_> {
@@ -100,6 +102,7 @@ impl MemoryStore<'_> {
                     created: column(row, "created_at")?,
                     version: column(row, "version")?,
                     metadata: column::<Json<JsonObject>>(row, "metadata")?.0,
+                    own_kind: column(row, "kind")?,
                 })
             })
             .collect()

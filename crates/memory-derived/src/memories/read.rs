@@ -46,6 +46,7 @@ pub struct MemoryMatch {
 struct Filter<'a> {
     superseded: bool,
     kind: Option<&'static str>,
+    own_kinds: Option<&'a [String]>,
     topics: Option<&'a [String]>,
     entities: Option<&'a [String]>,
     thread: Option<Uuid>,
@@ -63,6 +64,7 @@ impl<'a> Filter<'a> {
     fn of(filter: &'a MemoryFilter) -> Self {
         let MemoryFilter {
             kind,
+            own_kinds,
             topics,
             entities,
             thread,
@@ -80,6 +82,7 @@ impl<'a> Filter<'a> {
         Self {
             superseded: filter.reaches_superseded(),
             kind: kind.map(|kind| kind.as_str()),
+            own_kinds: Some(own_kinds.as_slice()).filter(|kinds| !kinds.is_empty()),
             topics: Some(topics.as_slice()).filter(|topics| !topics.is_empty()),
             entities: Some(entities.as_slice()).filter(|entities| !entities.is_empty()),
             thread: thread.map(ThreadId::uuid),
@@ -99,6 +102,7 @@ impl<'a> Filter<'a> {
         let Self {
             superseded,
             kind,
+            own_kinds,
             topics,
             entities,
             thread,
@@ -111,7 +115,7 @@ impl<'a> Filter<'a> {
             valid_at,
             known_at,
         } = self;
-        let filter: [&'p (dyn ToSql + Sync); 13] = [
+        let filter: [&'p (dyn ToSql + Sync); 14] = [
             superseded,
             kind,
             topics,
@@ -125,6 +129,7 @@ impl<'a> Filter<'a> {
             event_until,
             valid_at,
             known_at,
+            own_kinds,
         ];
         [first, &filter].concat()
     }

@@ -47,6 +47,8 @@ pub(crate) fn memory(row: &Row) -> Result<Memory, StoreError> {
         entities: column(row, "entities")?,
         event: column(row, "event_time")?,
         metadata: column::<Json<JsonObject>>(row, "metadata")?.0,
+        own_kind: column(row, "kind")?,
+        attributes: column::<Json<JsonObject>>(row, "attributes")?.0,
         origin,
         record: column(row, "external_id")?,
         thread: optional_id(row, "thread_id")?,

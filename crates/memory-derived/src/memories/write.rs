@@ -252,6 +252,8 @@ pub(crate) fn new_item(new: &NewMemory) -> Item<'_> {
         entities,
         event,
         metadata,
+        own_kind,
+        attributes,
         sources,
         pinned,
     } = new;
@@ -264,6 +266,8 @@ pub(crate) fn new_item(new: &NewMemory) -> Item<'_> {
         entities,
         event: *event,
         metadata: Some(metadata),
+        own_kind,
+        attributes,
         sources: sources.iter().map(|id| id.uuid()).collect(),
         supersedes: Vec::new(),
         pinned: *pinned,
@@ -278,6 +282,8 @@ fn changed(memory: &Memory, change: &MemoryChange) -> Memory {
         entities,
         event,
         metadata,
+        own_kind,
+        attributes,
         pinned,
     } = change.clone();
     let mut memory = memory.clone();
@@ -287,6 +293,8 @@ fn changed(memory: &Memory, change: &MemoryChange) -> Memory {
     memory.entities = entities.unwrap_or(memory.entities);
     memory.event = event.unwrap_or(memory.event);
     memory.metadata = metadata.unwrap_or(memory.metadata);
+    memory.own_kind = own_kind.unwrap_or(memory.own_kind);
+    memory.attributes = attributes.unwrap_or(memory.attributes);
     memory.pinned = pinned.unwrap_or(memory.pinned);
     memory
 }

@@ -4,8 +4,10 @@
 use std::collections::HashSet;
 use std::slice;
 
+use memory_contract::{convert::object_from, json::JsonObject, limits};
+use memory_kinds::{Kinds, Misfit, NeverKept};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use time::Date;
 
 use super::{Dropped, Extracted};
@@ -16,6 +18,8 @@ use crate::{FACT_CHARS, FACT_LABELS, Fact, FactKind, KnownFact, SourceMessage, c
 const FACTS: usize = 200;
 /// Most characters of a topic or an entity.
 const LABEL_CHARS: usize = 64;
+/// Most characters of the place of a rule in a schema that a model is told.
+const RULE_CHARS: usize = 200;
 
 #[derive(Deserialize)]
 struct Facts {
@@ -25,8 +29,12 @@ struct Facts {
 #[derive(Deserialize)]
 struct Stated {
     text: String,
-    #[serde(default, rename = "type")]
+    #[serde(default)]
+    r#type: Option<String>,
+    #[serde(default)]
     kind: Option<String>,
+    #[serde(default)]
+    attributes: Option<Box<RawValue>>,
     #[serde(default)]
     event_date: Option<String>,
     #[serde(default)]
@@ -42,18 +50,21 @@ struct Stated {
 }
 
 /// Reads an answer about the facts of the user `owner`. The prompt named `sources` `m1`, `m2`, … and
-/// `known` `f1`, `f2`, ….
+/// `known` `f1`, `f2`, …. Returns the facts, and the first problem with a fact that does not fit its
+/// kind and was dropped.
 ///
 /// # Errors
-/// The problem with the answer's form, without any of its text.
+/// The problem with the answer's form. No problem has any of the answer's text.
 pub(super) fn read(
     text: &str,
     owner: &str,
     sources: &[&SourceMessage],
     known: &[KnownFact],
-) -> Result<Extracted, String> {
+    kinds: &Kinds,
+) -> Result<(Extracted, Option<String>), String> {
     let facts = parse(text)?;
     let mut extracted = Extracted::default();
+    let mut problem = None;
     // A known fact that is stated again is not a duplicate: it gains evidence.
     let mut hashes: HashSet<[u8; 32]> = HashSet::new();
     for stated in facts.facts.into_iter().take(FACTS) {
@@ -67,6 +78,14 @@ pub(super) fn read(
         } else if !hashes.insert(content_hash(&text)) {
             dropped.duplicates += 1;
         } else {
+            let (own_kind, attributes) = match of_kind(stated.kind, stated.attributes, kinds) {
+                Ok(fitting) => fitting,
+                Err(misfit) => {
+                    dropped.invalid += 1;
+                    problem = problem.or(Some(misfit));
+                    continue;
+                }
+            };
             let event_date = stated.event_date.as_deref().and_then(day);
             let evidence: Vec<&SourceMessage> =
                 evidence.into_iter().map(|place| sources[place]).collect();
@@ -76,7 +95,7 @@ pub(super) fn read(
                 .concat()
                 .join(" ");
             let built_on = built_on(&words, &evidence, known, &named);
-            let episodic = stated.kind.as_deref() == Some("episodic");
+            let episodic = stated.r#type.as_deref() == Some("episodic");
             extracted.facts.push(Fact {
                 text,
                 kind: if episodic {
@@ -87,6 +106,8 @@ pub(super) fn read(
                 event_date: event_date.filter(|_| episodic),
                 topics,
                 entities,
+                own_kind,
+                attributes,
                 evidence: evidence.iter().map(|source| source.message.id).collect(),
                 supersedes: places(stated.supersedes, 'f', known.len())
                     .into_iter()
@@ -96,7 +117,41 @@ pub(super) fn read(
             });
         }
     }
-    Ok(extracted)
+    Ok((extracted, problem))
+}
+
+/// The kind and the attributes of a fact. Without a kind there are no attributes.
+///
+/// # Errors
+/// What does not fit, without any of the answer's text.
+fn of_kind(
+    name: Option<String>,
+    attributes: Option<Box<RawValue>>,
+    kinds: &Kinds,
+) -> Result<(String, JsonObject), String> {
+    let name = name.unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() || kinds.is_empty() {
+        return Ok(Default::default());
+    }
+    let text = attributes.map_or_else(String::new, |raw| raw.get().to_owned());
+    let (bytes, depth) = (limits::ATTRIBUTES_BYTES, limits::ATTRIBUTES_DEPTH);
+    let attributes = object_from("attributes", text, bytes, depth);
+    // serde's own message may quote the answer.
+    let attributes = attributes.map_err(|_| {
+        format!("attributes must be a JSON object of at most {bytes} bytes, {depth} levels deep")
+    })?;
+    match kinds.check(name, &attributes) {
+        Ok(()) => Ok((name.to_owned(), attributes)),
+        Err(Misfit::UnknownKind) => Err("a fact is of a kind that does not exist".to_owned()),
+        Err(Misfit::Attributes { rule, .. }) => {
+            let rule: String = rule.chars().take(RULE_CHARS).collect();
+            Err(format!(
+                "the attributes of a fact of the kind `{name}` do not fit the json_schema of that \
+                 kind at `#{rule}`"
+            ))
+        }
+    }
 }
 
 /// Whether messages prove a fact of a user: this user said one of them, and no other user did. What
@@ -219,6 +274,19 @@ fn day(text: &str) -> Option<Date> {
 }
 
 impl Extracted {
+    /// Drops the facts that have what the app never keeps.
+    pub(super) fn drop_forbidden(&mut self, never_keep: &NeverKept) {
+        let before = self.facts.len();
+        self.facts.retain(|fact| {
+            let labels = fact.topics.iter().chain(&fact.entities);
+            let mut texts = labels.chain(slice::from_ref(&fact.text));
+            let attributes: Value =
+                serde_json::from_str(fact.attributes.as_str()).unwrap_or_default();
+            !texts.any(|text| never_keep.is_in(text)) && !never_keep.is_in_json(&attributes)
+        });
+        self.dropped.forbidden += before - self.facts.len();
+    }
+
     /// Adds the facts of another portion, except duplicates.
     pub(super) fn add(&mut self, other: Self) {
         let mut hashes: HashSet<[u8; 32]> = self
@@ -237,10 +305,14 @@ impl Extracted {
             without_evidence,
             too_long_or_empty,
             duplicates,
+            invalid,
+            forbidden,
         } = other.dropped;
         self.dropped.without_evidence += without_evidence;
         self.dropped.too_long_or_empty += too_long_or_empty;
         self.dropped.duplicates += duplicates;
+        self.dropped.invalid += invalid;
+        self.dropped.forbidden += forbidden;
     }
 }
 
@@ -249,8 +321,18 @@ mod tests {
     use memory_contract::{UserId, message::Role};
     use proptest::prelude::*;
 
+    use memory_contract::memory::MemoryKind;
+
     use super::*;
     use crate::distiller::tests::source;
+
+    fn read(
+        text: &str,
+        sources: &[&SourceMessage],
+        known: &[KnownFact],
+    ) -> Result<Extracted, String> {
+        super::read(text, sources, known, &Kinds::default()).map(|(extracted, _)| extracted)
+    }
 
     #[test]
     fn common_mistakes_of_models_are_repaired() {
@@ -306,8 +388,11 @@ mod tests {
             without_evidence,
             too_long_or_empty,
             duplicates,
+            invalid,
+            forbidden,
         } = read.dropped;
         assert_eq!((without_evidence, too_long_or_empty, duplicates), (3, 1, 1));
+        assert_eq!((invalid, forbidden), (0, 0));
         assert_eq!(read.facts.len(), 1);
         let fact = &read.facts[0];
         assert_eq!(fact.supersedes, ["x-9"]);
@@ -381,6 +466,54 @@ mod tests {
         check("The pet was ill", r#""f1", "f9""#, &["x-1"]);
         check("Somebody is ill and has to see the vet", "", &[]);
         check("Ada from Oslo is ill", "", &["x-4"]);
+    }
+
+    #[test]
+    fn a_fact_that_does_not_fit_its_kind_is_dropped_with_a_problem_that_quotes_nothing() {
+        let schema =
+            r#"{"properties": {"substance": {"type": "string"}}, "required": ["substance"]}"#;
+        let kinds = Kinds::new(&[MemoryKind {
+            name: "allergy".to_owned(),
+            description: "What a person cannot take.".to_owned(),
+            json_schema: schema.to_owned(),
+            examples: Vec::new(),
+        }]);
+        let sources = [source("I cannot have penicillin.")];
+        let sources: Vec<&SourceMessage> = sources.iter().collect();
+        let check = |kind: &str, attributes: &str, expected: Result<&str, &str>| {
+            let answer = format!(
+                r#"{{"facts": [{{"text": "Ada is allergic.", "evidence": ["m1"], "kind": {kind},
+                "attributes": {attributes}}}, {{"text": "Ada is ill.", "evidence": ["m1"]}}]}}"#
+            );
+            let (read, problem) = super::read(&answer, &sources, &[], &kinds).unwrap();
+            let problem = problem.unwrap_or_default();
+            match expected {
+                Ok(kind) => {
+                    assert_eq!(read.facts[0].own_kind, kind);
+                    assert_eq!((read.facts.len(), problem.as_str()), (2, ""));
+                }
+                Err(part) => {
+                    assert!(problem.contains(part), "{problem}");
+                    assert!(!problem.contains("secret"), "{problem}");
+                    assert_eq!((read.facts.len(), read.dropped.invalid), (1, 1));
+                }
+            }
+        };
+        check(
+            "\"allergy\"",
+            r#"{"substance": "penicillin"}"#,
+            Ok("allergy"),
+        );
+        check("null", "null", Ok(""));
+        check("\" \"", r#"{"a": 1}"#, Ok(""));
+        check("\"secret\"", "{}", Err("does not exist"));
+        check(
+            "\"allergy\"",
+            r#"{"substance": ["secret"]}"#,
+            Err("#/properties/substance"),
+        );
+        check("\"allergy\"", r#"{"secret": 1}"#, Err("`allergy`"));
+        check("\"allergy\"", "\"secret\"", Err("JSON object"));
     }
 
     proptest! {

@@ -6,7 +6,7 @@ use memory_budget::Tokenizer;
 use super::speakers::Speakers;
 use super::{Distilled, DistilledBy, Extracted, Extraction, answer, material};
 use crate::model::{Account, Prompt, Reliable};
-use crate::prompt::{again, extract, observe, reflect};
+use crate::prompt::{Wanted, again, extract, observe, reflect};
 use crate::{DistillError, ModelError, SourceMessage, SummaryPrompt};
 
 /// The smallest token budget of a text.
@@ -91,6 +91,8 @@ impl<'a> ModelTask<'a> {
         let Extraction {
             strategy,
             instructions,
+            kinds,
+            never_keep,
             owner,
             messages,
             known,
@@ -99,9 +101,14 @@ impl<'a> ModelTask<'a> {
         let said = messages.iter().filter(|source| !source.injected);
         let speakers = Speakers::of(said.clone());
         let speaker = speakers.label(owner);
-        let ask = |known: &str, messages: &str| {
-            extract(strategy, instructions, &speaker, known, messages, most)
+        let wanted = Wanted {
+            strategy,
+            instructions,
+            kinds,
+            never_keep,
+            speaker: &speaker,
         };
+        let ask = |known: &str, messages: &str| extract(wanted, known, messages, most);
         let room = self.room(&ask("", ""), 0);
         let (quoted, shown) = material::facts(known, room / 4, self.tokenizer());
         // The model can refer only to the facts in the prompt.
@@ -117,17 +124,22 @@ impl<'a> ModelTask<'a> {
                 continue;
             }
             let prompt = ask(&quoted, &portion.text);
+            let read = |answer: &str| answer::read(answer, owner, &portion.sources, known, kinds);
             let first = self.ask(&prompt).await?;
-            let facts = match answer::read(&first, owner, &portion.sources, known) {
-                Ok(facts) => facts,
+            let facts = match read(&first) {
+                Ok((facts, None)) => facts,
+                Ok((facts, Some(problem))) => match self.ask(&again(&prompt, &problem)).await {
+                    Ok(second) => read(&second).map_or(facts, |(second, _)| second),
+                    // What fits in the first answer is kept.
+                    Err(_) => facts,
+                },
                 Err(problem) => {
                     let second = self.ask(&again(&prompt, &problem)).await?;
-                    answer::read(&second, owner, &portion.sources, known).map_err(|problem| {
-                        DistillError::Malformed {
-                            model: self.name(),
-                            problem,
-                        }
-                    })?
+                    let (facts, _) = read(&second).map_err(|problem| DistillError::Malformed {
+                        model: self.name(),
+                        problem,
+                    })?;
+                    facts
                 }
             };
             extracted.add(facts);

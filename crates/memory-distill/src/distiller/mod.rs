@@ -12,7 +12,9 @@ mod tests;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use memory_contract::{TenantId, policy::ExtractionStrategy};
+use memory_contract::{TenantId, json::JsonObject, policy::ExtractionStrategy};
+use memory_kinds::NeverKept;
+use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::model::{Account, NoKeys, ProviderKeys, Reliable, TokenLedger, open_model};
 use crate::{
@@ -247,6 +249,8 @@ impl Distiller {
         let Extraction {
             strategy,
             instructions: _,
+            kinds: _,
+            never_keep,
             owner,
             messages,
             known,
@@ -255,7 +259,7 @@ impl Distiller {
             ExtractionStrategy::None => return Ok(extractive(Extracted::default())),
             ExtractionStrategy::Summary => {
                 return self
-                    .summary_fact(tenant, method, owner, messages, known)
+                    .summary_fact(tenant, method, owner, never_keep, messages, known)
                     .await;
             }
             ExtractionStrategy::Discrete
@@ -263,8 +267,11 @@ impl Distiller {
             | ExtractionStrategy::Custom => {}
         }
         if let Some(task) = self.model_task(&self.generation, tenant, method) {
-            let answered = task.facts(extraction).await;
+            let mut answered = task.facts(extraction).await;
             self.count(&answered);
+            if let Ok(distilled) = &mut answered {
+                distilled.value.drop_forbidden(never_keep);
+            }
             return answered;
         }
         let mut extracted = Extracted::default();
@@ -278,6 +285,7 @@ impl Distiller {
                 .filter(|known| supersedes(&fact.text, &known.text));
             fact.supersedes = untrue.map(|known| known.id.clone()).collect();
         }
+        extracted.drop_forbidden(never_keep);
         Ok(extractive(extracted))
     }
 
@@ -296,12 +304,13 @@ impl Distiller {
     }
 
     /// The running summary, without what other users said, as one fact that supersedes the previous
-    /// ones.
+    /// ones, without the sentences that have what the app never keeps.
     async fn summary_fact(
         &self,
         tenant: &TenantId,
         method: Method,
         owner: &str,
+        never_keep: &NeverKept,
         messages: &[SourceMessage],
         known: &[KnownFact],
     ) -> Result<Distilled<Extracted>, DistillError> {
@@ -323,9 +332,17 @@ impl Distiller {
         let Distilled { value, by } = self
             .summarize(tenant, method, &previous, &said, SUMMARY_FACT_TOKENS)
             .await?;
-        let text: String = value.chars().take(FACT_CHARS).collect();
+        let allowed = value.split_sentence_bounds();
+        let allowed = allowed.filter(|sentence| !never_keep.is_in(sentence));
+        let text: String = allowed.flat_map(str::chars).take(FACT_CHARS).collect();
         let text = text.trim().to_owned();
-        let mut extracted = Extracted::default();
+        let mut extracted = Extracted {
+            facts: Vec::new(),
+            dropped: Dropped {
+                forbidden: usize::from(text.is_empty() && !value.trim().is_empty()),
+                ..Dropped::default()
+            },
+        };
         if !text.is_empty() && text != previous {
             extracted.facts.push(Fact {
                 text,
@@ -333,6 +350,8 @@ impl Distiller {
                 event_date: None,
                 topics: vec!["summary".to_owned()],
                 entities: Vec::new(),
+                own_kind: String::new(),
+                attributes: JsonObject::default(),
                 evidence: said.iter().map(|source| source.message.id).collect(),
                 supersedes: known.iter().map(|known| known.id.clone()).collect(),
                 // The caller compares all that it has shown.

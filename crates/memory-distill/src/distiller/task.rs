@@ -1,6 +1,7 @@
 //! Inputs and results of the tasks.
 
 use memory_contract::policy::ExtractionStrategy;
+use memory_kinds::{Kinds, NeverKept};
 
 use crate::{Fact, KnownFact, SourceMessage};
 
@@ -40,7 +41,7 @@ pub struct Extracted {
     pub dropped: Dropped,
 }
 
-/// Counts of a model's facts that were rejected.
+/// Counts of facts that were rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
     /// Facts that cite no message of the user whose facts they are, or one of another user.
@@ -49,6 +50,11 @@ pub struct Dropped {
     pub too_long_or_empty: usize,
     /// Facts with the same text as another one.
     pub duplicates: usize,
+    /// Facts of an unknown kind, and facts whose attributes do not fit their kind, also when the
+    /// model was asked again.
+    pub invalid: usize,
+    /// Facts with what the app never keeps.
+    pub forbidden: usize,
 }
 
 /// The input of an extraction.
@@ -58,6 +64,10 @@ pub struct Extraction<'a> {
     pub strategy: ExtractionStrategy,
     /// The app's instructions, for [`ExtractionStrategy::Custom`].
     pub instructions: &'a str,
+    /// The app's own kinds, which only a model knows.
+    pub kinds: &'a Kinds,
+    /// What no fact may have.
+    pub never_keep: &'a NeverKept,
     /// Whose facts to extract: the user whom this user's own messages name
     /// ([`Message::said_by`](memory_contract::message::Message::said_by)). A fact needs one of them
     /// as evidence. What other users, models and tools say is context alone.

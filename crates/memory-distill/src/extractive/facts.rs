@@ -157,6 +157,8 @@ fn fact(
         event_date,
         topics: vec![topic.to_owned()],
         entities: entities(source, text),
+        own_kind: String::new(),
+        attributes: JsonObject::default(),
         evidence: vec![source.message.id],
         supersedes: Vec::new(),
         built_on: Vec::new(),

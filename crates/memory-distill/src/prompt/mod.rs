@@ -5,6 +5,7 @@ pub(crate) mod quote;
 mod template;
 
 use memory_contract::{json::json_line, policy::ExtractionStrategy};
+use memory_kinds::{Kinds, NeverKept};
 
 use crate::model::Prompt;
 
@@ -19,6 +20,8 @@ const REFLECT: &str = include_str!("texts/reflect.txt");
 const REFLECT_SYSTEM: &str = include_str!("texts/reflect_system.txt");
 const EXTRACT: &str = include_str!("texts/extract.txt");
 const EXTRACT_SYSTEM: &str = include_str!("texts/extract_system.txt");
+const KINDS_SYSTEM: &str = include_str!("texts/kinds_system.txt");
+const NEVER_KEEP_SYSTEM: &str = include_str!("texts/never_keep_system.txt");
 
 /// The required placeholders of a prompt for summaries.
 const SUMMARY_SLOTS: [&str; 2] = ["prev_summary", "messages_joined"];
@@ -79,16 +82,40 @@ pub(crate) fn reflect(observations: &str, max_tokens: i32) -> Prompt {
     }
 }
 
-/// `instructions` are the app's, for [`ExtractionStrategy::Custom`]. `speaker` is the label of the
-/// user whose facts are wanted; empty where only one user speaks.
-pub(crate) fn extract(
-    strategy: ExtractionStrategy,
-    instructions: &str,
-    speaker: &str,
-    known: &str,
-    messages: &str,
-    max_tokens: i32,
-) -> Prompt {
+/// What an app wants to be extracted.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) strategy: ExtractionStrategy,
+    /// The app's own words, for [`ExtractionStrategy::Custom`].
+    pub(crate) instructions: &'a str,
+    pub(crate) kinds: &'a Kinds,
+    pub(crate) never_keep: &'a NeverKept,
+    /// The label of the user whose facts are wanted; empty where only one user speaks.
+    pub(crate) speaker: &'a str,
+}
+
+pub(crate) fn extract(wanted: Wanted<'_>, known: &str, messages: &str, max_tokens: i32) -> Prompt {
+    let Wanted {
+        strategy,
+        instructions,
+        kinds,
+        never_keep,
+        speaker,
+    } = wanted;
+    let mut system = system(EXTRACT_SYSTEM, None);
+    let mut user = String::new();
+    if !kinds.is_empty() {
+        system.push_str(KINDS_SYSTEM);
+        let kinds: Vec<String> = kinds.iter().map(quote::kind).collect();
+        user.push_str("Kinds of facts, one JSON object a line:\n");
+        user.push_str(&format!("{}\n\n", kinds.join("\n")));
+    }
+    let never_keep: Vec<String> = never_keep.entries().iter().map(json_line).collect();
+    if !never_keep.is_empty() {
+        system.push_str(NEVER_KEEP_SYSTEM);
+        user.push_str("What must never be kept, one JSON text a line:\n");
+        user.push_str(&format!("{}\n\n", never_keep.join("\n")));
+    }
     let wanted = match strategy {
         ExtractionStrategy::Preferences => {
             "Take only preferences: what a user likes, dislikes, wants or refuses, and how \
@@ -119,9 +146,10 @@ pub(crate) fn extract(
     };
     let template = Template::parse(EXTRACT, &["known", "messages_joined"]);
     let values = [("known", known), ("messages_joined", messages)];
+    user.push_str(&template.render(&values));
     Prompt {
-        system: format!("{}\n{wanted}{whose}", system(EXTRACT_SYSTEM, None)),
-        user: template.render(&values),
+        system: format!("{system}\n{wanted}{whose}"),
+        user,
         max_output_tokens: max_tokens,
         json: true,
     }
@@ -150,24 +178,53 @@ fn system(task: &str, max_tokens: Option<i32>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use memory_contract::memory::MemoryKind;
+
     use super::*;
 
     #[test]
     fn the_prompts_hold_their_material_in_the_user_message_alone() {
+        let (kinds, never_keep) = (Kinds::default(), NeverKept::default());
+        let wanted = |strategy, instructions| Wanted {
+            strategy,
+            instructions,
+            kinds: &kinds,
+            never_keep: &never_keep,
+            speaker: "",
+        };
+        let own_kinds = Kinds::new(&[MemoryKind {
+            name: "order".to_owned(),
+            description: "MATERIAL".to_owned(),
+            json_schema: "{\n\"title\": \"MATERIAL\"\n}".to_owned(),
+            examples: Vec::new(),
+        }]);
+        let never_material = NeverKept::new(&["MATERIAL".to_owned()]);
+        let of_kinds = Wanted {
+            kinds: &own_kinds,
+            never_keep: &never_material,
+            ..wanted(ExtractionStrategy::Discrete, "")
+        };
         let prompts = [
             SummaryPrompt::default().prompt("MATERIAL", "", 100),
             SummaryPrompt::default().prompt("", "MATERIAL", 100),
             observe("MATERIAL", 100),
             reflect("MATERIAL", 100),
-            extract(ExtractionStrategy::Discrete, "", "", "MATERIAL", "", 100),
             extract(
-                ExtractionStrategy::Custom,
-                "Orders.",
-                "p2",
+                wanted(ExtractionStrategy::Discrete, ""),
+                "MATERIAL",
+                "",
+                100,
+            ),
+            extract(
+                Wanted {
+                    speaker: "p2",
+                    ..wanted(ExtractionStrategy::Custom, "Orders.")
+                },
                 "",
                 "MATERIAL",
                 100,
             ),
+            extract(of_kinds, "", "", 100),
         ];
         for prompt in prompts {
             assert!(prompt.user.contains("MATERIAL"));

@@ -5,7 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "a provider is a task")]
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -20,6 +20,7 @@ use memory_distill::{
     ModelError, ModelInfo, NoKeys, Prompt, Provider, Reliable, Reservation, SourceMessage, Spent,
     TextModel, TokenLedger, TokenLedgerError, UnlimitedTokens, Usage,
 };
+use memory_kinds::{Kinds, NeverKept};
 use secrecy::SecretString;
 use serde_json::Value;
 use time::macros::datetime;
@@ -378,9 +379,13 @@ pub fn without_model() -> Distiller {
 
 /// A wish for single facts.
 pub fn discrete<'a>(messages: &'a [SourceMessage], known: &'a [KnownFact]) -> Extraction<'a> {
+    static KINDS: LazyLock<Kinds> = LazyLock::new(Kinds::default);
+    static NEVER_KEPT: LazyLock<NeverKept> = LazyLock::new(NeverKept::default);
     Extraction {
         strategy: ExtractionStrategy::Discrete,
         instructions: "",
+        kinds: &KINDS,
+        never_keep: &NEVER_KEPT,
         owner: "",
         messages,
         known,

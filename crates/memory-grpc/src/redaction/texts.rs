@@ -40,9 +40,9 @@ const TEXTS: &[(&str, Form, &[&str])] = &[
     ("FileRef", Form::Plain, &["name", "caption"]),
     ("ListAttemptsRequest", Form::Plain, &["task"]),
     ("Memory", Form::Plain, &["text", "topics", "entities"]),
-    ("Memory", Form::Json, &["metadata"]),
+    ("Memory", Form::Json, &["metadata", "attributes"]),
     ("MemoryInput", Form::Plain, &["text", "topics", "entities"]),
-    ("MemoryInput", Form::Json, &["metadata"]),
+    ("MemoryInput", Form::Json, &["metadata", "attributes"]),
     ("Message", Form::Json, &["metadata"]),
     ("MessageInput", Form::Json, &["metadata"]),
     ("NodeMessage", Form::Plain, &["content"]),
@@ -191,12 +191,12 @@ mod tests {
         "agent_session_key", "app_id_prefixes", "user_id_prefixes", "user_of_all_apps",
         "session_key", "tenant", "superseded_by", "task_path", "id", "key", "namespace",
         "namespace_prefix", "prefix", "suffix", "name", "names", "input_name", "channel", "version",
-        "actor", "made_by", "url", "storage_key", "memory_space", "time_zone",
+        "actor", "kind", "made_by", "url", "storage_key", "memory_space", "time_zone",
         // A state, a page, a type or a setting.
         "etag", "page_token", "cursor", "at_least_as_fresh", "before", "revision", "order_by",
         "last_error", "expected_head", "checksum", "type", "types", "mime_type", "model", "field", "index_fields",
         "paths", "user_label", "assistant_label", "query_prompt_template",
-        "extraction_instructions", "system_prompt",
+        "extraction_instructions", "system_prompt", "never_keep",
         // What only its maker can read.
         "signature", "encrypted_content", "value",
     ];
@@ -206,12 +206,15 @@ mod tests {
         let is_filter = ["DocumentCondition", "MemoryFilter", "MessageFilter"].contains(&message)
             || message.starts_with("List")
             || message == "DeleteCheckpointsRequest";
+        // An app's settings.
+        let is_setting = ["MemoryKind", "MemoryKindExample"].contains(&message);
         // Bodies are read before.
         let is_body = message == "ProviderMessages";
         NAMES.contains(&field)
             || field.ends_with("_id")
             || field.ends_with("_ids")
             || is_filter
+            || is_setting
             || is_body
     }
 

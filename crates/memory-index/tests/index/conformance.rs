@@ -500,6 +500,7 @@ fn memory(number: u32, user: &str) -> MemoryPoint {
             created: OffsetDateTime::UNIX_EPOCH + Span::days(i64::from(number)),
             version: 1,
             metadata: object(json!({"team": format!("t{}", number % 2), "rank": number})),
+            own_kind: format!("kind_{}", number % 2),
         },
         dense: Some(vec![1.0, 0.0, 0.0, 0.0]),
         lexical: words(&[number, 1_000]),
@@ -632,6 +633,11 @@ async fn memories_are_found_by_their_labels_and_by_their_user_alone(index: Arc<d
         ..all()
     };
     assert_eq!(found("ada", entities).await, [2, 4]);
+    let kinds = MemoryFilter {
+        own_kinds: vec!["kind_0".to_owned(), "kind".to_owned()],
+        ..all()
+    };
+    assert_eq!(found("ada", kinds).await, [2, 4]);
     let origins = MemoryFilter {
         origins: vec![MemoryOrigin::Extracted, MemoryOrigin::WorkingMemory],
         ..filter()

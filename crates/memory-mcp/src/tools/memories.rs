@@ -19,6 +19,10 @@ pub(super) struct ListMemories {
     #[serde(default)]
     #[schemars(length(max = 16), inner(length(min = 1, max = 64)))]
     topics: Vec<String>,
+    /// Only memories of any of these kinds, which the app defines. Empty: all.
+    #[serde(default)]
+    #[schemars(length(max = 32), inner(length(min = 1, max = 64)))]
+    kinds: Vec<String>,
     /// True includes memories that newer ones have replaced.
     #[serde(default)]
     include_replaced: bool,
@@ -62,6 +66,7 @@ impl MemoryTool for ListMemories {
             target: Some(call.owner.user_ref().into()),
             filter: Some(MemoryFilter {
                 topics: self.topics,
+                kinds: self.kinds,
                 include_superseded: self.include_replaced,
                 ..Default::default()
             }),

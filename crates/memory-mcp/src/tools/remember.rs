@@ -3,6 +3,7 @@
 use memory_contract::proto::{AddMemoriesRequest, MemoryInput, SupersedeMemoryRequest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::forget::own_memory;
 use super::tool::{Call, Effect, MemoryTool};
@@ -24,6 +25,14 @@ pub(super) struct Remember {
     #[serde(default)]
     #[schemars(length(max = 16), inner(length(min = 1, max = 128)))]
     entities: Vec<String>,
+    /// The kind of the fact, if the app defines kinds and it is of one, such as "allergy". A wrong
+    /// one is refused with the kinds that exist. Empty: none.
+    #[serde(default)]
+    #[schemars(length(max = 64))]
+    kind: String,
+    /// The values that the kind asks for, such as {"substance": "nuts"}. Only with a kind.
+    #[serde(default)]
+    attributes: Map<String, Value>,
     /// The memory_id of an older memory that this fact corrects. The older one is kept as
     /// history and no longer found. Empty: none.
     #[serde(default)]
@@ -66,6 +75,11 @@ impl MemoryTool for Remember {
             topics: self.topics,
             entities: self.entities,
             pinned: self.pinned.then_some(true),
+            kind: self.kind,
+            attributes: match self.attributes.is_empty() {
+                true => String::new(),
+                false => Value::Object(self.attributes).to_string(),
+            },
             ..Default::default()
         };
         if !self.replaces.is_empty() {

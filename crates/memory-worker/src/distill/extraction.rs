@@ -16,6 +16,7 @@ use memory_distill::{
     DistillError, Distilled, DistilledBy, Extraction, Fact, FactKind, Method, ModelError,
     SourceMessage,
 };
+use memory_kinds::{Kinds, NeverKept};
 use memory_store::{MemoryError, RangeQuery, StoreError, Unextracted};
 use metrics::{counter, describe_counter};
 use time::Time;
@@ -373,9 +374,13 @@ async fn distill(
     sources: &[SourceMessage],
     known: &KnownFacts,
 ) -> Result<(Vec<Fact>, DistilledBy), Failure> {
+    let kinds = Kinds::new(&run.policy.memory_kinds);
+    let never_keep = NeverKept::new(&run.policy.never_keep);
     let extraction = Extraction {
         strategy,
         instructions: run.policy.extraction_instructions.as_str(),
+        kinds: &kinds,
+        never_keep: &never_keep,
         owner: user.as_str(),
         messages: sources,
         known: known.facts(),
@@ -388,8 +393,14 @@ async fn distill(
         counter!("recollect_model_answers_malformed_total").increment(1);
     }
     let Distilled { value, by } = made?;
-    let unproven = u64::try_from(value.dropped.without_evidence).unwrap_or_default();
-    counter!("recollect_extracted_facts_total", "outcome" => "unproven").increment(unproven);
+    for (outcome, count) in [
+        ("unproven", value.dropped.without_evidence),
+        ("invalid", value.dropped.invalid),
+        ("forbidden", value.dropped.forbidden),
+    ] {
+        let count = u64::try_from(count).unwrap_or_default();
+        counter!("recollect_extracted_facts_total", "outcome" => outcome).increment(count);
+    }
     Ok((value.facts, by))
 }
 
@@ -408,6 +419,8 @@ fn stored(run: &DistillRun<'_>, user: UserId, fact: Fact) -> memory_store::Fact 
         event_date,
         topics,
         entities,
+        own_kind,
+        attributes,
         evidence,
         supersedes,
         built_on,
@@ -423,6 +436,8 @@ fn stored(run: &DistillRun<'_>, user: UserId, fact: Fact) -> memory_store::Fact 
         topics,
         entities,
         event: event_date.map(|day| day.with_time(Time::MIDNIGHT).assume_utc()),
+        own_kind,
+        attributes,
         sources: evidence,
         supersedes: memories(&supersedes),
         built_on: memories(&built_on),
@@ -432,7 +447,8 @@ fn stored(run: &DistillRun<'_>, user: UserId, fact: Fact) -> memory_store::Fact 
 pub(super) fn describe_metrics() {
     describe_counter!(
         "recollect_extracted_facts_total",
-        "Extracted facts, by outcome: stored, known, dropped, superseded, repeated, unproven or given_up."
+        "Extracted facts, by outcome: stored, known, dropped, superseded, repeated, unproven, \
+         invalid, forbidden or given_up."
     );
     describe_counter!(
         "recollect_model_answers_malformed_total",

@@ -42,6 +42,8 @@ class User(Threads):
         source_message_ids: Iterable[str] = (),
         pinned: bool | None = None,
         metadata: types.JsonObject | None = None,
+        kind: str = "",
+        attributes: types.JsonObject | None = None,
         timeout: float | None = None,
     ) -> types.Memory:
         """Stores a long-term memory of the user. A text that the user has in memory already is
@@ -59,6 +61,8 @@ class User(Threads):
             source_message_ids: the messages that support it: at most 32.
             pinned: True: no policy deletes it. Default: as it is, or False for a new memory.
             metadata: your own data: at most 16 KiB as JSON.
+            kind: the name of a kind in `memory_kinds` of the app's policy. Default: none.
+            attributes: the values of the kind, which fit its schema: at most 4 KiB as JSON.
             timeout: the seconds the call may take. Default: the client's.
         """
         memory = _requests.memory_input(
@@ -71,6 +75,8 @@ class User(Threads):
             source_message_ids,
             pinned,
             metadata,
+            kind,
+            attributes,
         )
         request = make(v1.AddMemoriesRequest, user=self.ref, memories=[memory])
         response = self._channels.stubs().memory.AddMemories(request, timeout=timeout)
@@ -170,6 +176,8 @@ class User(Threads):
         event_time: datetime | None | Unchanged = UNCHANGED,
         pinned: bool | None | Unchanged = UNCHANGED,
         metadata: types.JsonObject | None | Unchanged = UNCHANGED,
+        kind: str | None | Unchanged = UNCHANGED,
+        attributes: types.JsonObject | None | Unchanged = UNCHANGED,
         etag: str = "",
         timeout: float | None = None,
     ) -> types.Memory:
@@ -179,12 +187,14 @@ class User(Threads):
         Args:
             memory_id: the memory's UUID.
             text: the new content.
-            type: the kind of knowledge.
+            type: `semantic` for a lasting fact, `episodic` for an event.
             topics: all labels from now on.
             entities: all names from now on.
             event_time: when the event happened.
             pinned: whether policies leave it alone.
             metadata: all your own data from now on.
+            kind: the name of its kind from now on. Without a kind it has no attributes.
+            attributes: all values of the kind from now on.
             etag: the etag that the memory must have (`memory.proto.etag`), or ConflictError.
                 Empty: any.
             timeout: the seconds the call may take. Default: the client's.
@@ -197,6 +207,8 @@ class User(Threads):
             event_time=event_time,
             pinned=pinned,
             metadata=metadata,
+            kind=kind,
+            attributes=attributes,
         )
         request = make(
             v1.UpdateMemoryRequest,
@@ -208,7 +220,13 @@ class User(Threads):
         return _results.memory(response.memory)
 
     def replace_memory(
-        self, memory_id: str, text: str, *, timeout: float | None = None
+        self,
+        memory_id: str,
+        text: str,
+        *,
+        kind: str = "",
+        attributes: types.JsonObject | None = None,
+        timeout: float | None = None,
     ) -> types.Memory:
         """Stores a newer memory that supersedes an older one, which is kept with the time until
         which it was valid. Returns the newer one.
@@ -216,12 +234,15 @@ class User(Threads):
         Args:
             memory_id: the older memory's UUID.
             text: the newer content: 1 to 4,096 characters.
+            kind: the name of a kind in `memory_kinds` of the app's policy. Default: none.
+            attributes: the values of the kind, which fit its schema: at most 4 KiB as JSON.
             timeout: the seconds the call may take. Default: the client's.
         """
+        replacement = make(v1.MemoryInput, text=text, kind=kind)
         request = make(
             v1.SupersedeMemoryRequest,
             memory_id=memory_id,
-            replacement=make(v1.MemoryInput, text=text),
+            replacement=_requests.fill(replacement, {"attributes": attributes}),
         )
         response = self._channels.stubs().memory.SupersedeMemory(request, timeout=timeout)
         return _results.memory(response.memory)

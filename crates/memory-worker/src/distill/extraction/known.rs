@@ -330,7 +330,7 @@ fn query_of(owner: &MemoryOwner, sources: &[SourceMessage]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use memory_contract::message::Message;
+    use memory_contract::{json::JsonObject, message::Message};
     use memory_distill::FactKind;
 
     use super::*;
@@ -342,6 +342,8 @@ mod tests {
             event_date: None,
             topics: Vec::new(),
             entities: Vec::new(),
+            own_kind: String::new(),
+            attributes: JsonObject::default(),
             evidence: vec![MessageId::new()],
             supersedes: supersedes.iter().map(|id| (*id).to_owned()).collect(),
             built_on: Vec::new(),

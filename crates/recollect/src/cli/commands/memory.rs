@@ -47,6 +47,7 @@ async fn list(args: ListMemoriesArgs) -> Result<(), Failure> {
             target: Some(args.owner.user_ref().into()),
             filter: Some(MemoryFilter {
                 topics: args.topics.clone(),
+                kinds: args.kinds.clone(),
                 metadata: args.metadata.clone().unwrap_or_default(),
                 include_superseded: args.superseded,
                 as_of: args.times.as_of,
@@ -69,6 +70,7 @@ async fn search(args: SearchMemoriesArgs) -> Result<(), Failure> {
         query: args.query,
         top_k: Some(args.top_k),
         filter: Some(MemoryFilter {
+            kinds: args.kinds,
             metadata: args.metadata.unwrap_or_default(),
             include_superseded: args.superseded,
             as_of: args.times.as_of,
@@ -181,6 +183,8 @@ async fn show(args: MemoryIdArgs) -> Result<(), Failure> {
     line("user", exact(&memory.user_id));
     line("topics", exact(&memory.topics.join(", ")));
     line("entities", exact(&memory.entities.join(", ")));
+    line("kind", exact(&memory.kind));
+    line("attributes", on_one_line(&memory.attributes));
     line("metadata", on_one_line(&memory.metadata));
     line("happened", clock(memory.event_time.as_ref()));
     line("from", origin(&memory));
@@ -219,6 +223,8 @@ async fn add(args: AddMemoryArgs) -> Result<(), Failure> {
             text: args.text,
             topics: args.topics,
             entities: args.entities,
+            kind: args.kind,
+            attributes: args.attributes.unwrap_or_default(),
             pinned: args.pin.then_some(true),
             metadata: args.metadata.unwrap_or_default(),
             ..Default::default()
