@@ -286,6 +286,15 @@ test("memories show their sources and history, and are forgotten after a confirm
   await page.getByText(/^Profile: \d+ facts in \d+ tokens/).click();
   await page.locator(".profile").getByText("Ada lives in Lisbon, in Campo de Ourique.").waitFor();
   await page.getByText(/^Profile: /).click();
+  const owner = { appId: ids.app, userId: "ada" };
+  await call("MemoryFileService/PutMemoryFile", { user: owner, path: "/trips/lisbon.md", text: `# Lisbon\n\n- ${MARKUP}\n` });
+  await call("MemoryFileService/ReplaceInMemoryFile", { user: owner, path: "/trips/lisbon.md", oldText: "# Lisbon", newText: "# Lisbon in May" });
+  await page.reload();
+  await page.getByText("Files of agents: 1").click();
+  await page.getByText("/trips/lisbon.md").click();
+  await page.locator(".files pre").getByText("# Lisbon in May").waitFor();
+  assert.equal(await page.locator(".files ol li").count(), 2);
+  await page.getByText("Files of agents: 1").click();
   await page.getByRole("link", { name: "Ada lives in Lisbon, in Campo de Ourique." }).click();
   await panel().getByText("We found a flat in Campo de Ourique").waitFor();
   await panel().getByRole("link", { name: "Ada lives in Hamburg." }).waitFor();

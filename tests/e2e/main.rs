@@ -28,6 +28,7 @@ mod jobs;
 mod language_models;
 mod mcp;
 mod memories;
+mod memory_files;
 mod messages;
 mod nodes;
 mod pages;

@@ -78,6 +78,18 @@ calls! {
         list_namespaces(ListNamespacesRequest) -> ListNamespacesResponse,
         delete_documents(DeleteDocumentsRequest) -> DeleteDocumentsResponse,
     }
+    memory_files {
+        get_memory_file(GetMemoryFileRequest) -> GetMemoryFileResponse,
+        put_memory_file(PutMemoryFileRequest) -> PutMemoryFileResponse,
+        replace_in_memory_file(ReplaceInMemoryFileRequest) -> ReplaceInMemoryFileResponse,
+        insert_into_memory_file(InsertIntoMemoryFileRequest) -> InsertIntoMemoryFileResponse,
+        delete_memory_file(DeleteMemoryFileRequest) -> DeleteMemoryFileResponse,
+        rename_memory_file(RenameMemoryFileRequest) -> RenameMemoryFileResponse,
+        search_memory_files(SearchMemoryFilesRequest) -> SearchMemoryFilesResponse,
+        list_memory_file_versions(ListMemoryFileVersionsRequest) -> ListMemoryFileVersionsResponse,
+        compare_memory_file_versions(CompareMemoryFileVersionsRequest) -> CompareMemoryFileVersionsResponse,
+        restore_memory_file(RestoreMemoryFileRequest) -> RestoreMemoryFileResponse,
+    }
     events {
         append_events(AppendEventsRequest) -> AppendEventsResponse,
         list_events(ListEventsRequest) -> ListEventsResponse,

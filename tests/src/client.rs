@@ -5,6 +5,7 @@ use memory_contract::proto::{
     context_service_client::ContextServiceClient, document_service_client::DocumentServiceClient,
     event_service_client::EventServiceClient, file_service_client::FileServiceClient,
     key_service_client::KeyServiceClient, ledger_service_client::LedgerServiceClient,
+    memory_file_service_client::MemoryFileServiceClient,
     memory_service_client::MemoryServiceClient, message_service_client::MessageServiceClient,
     node_memory_service_client::NodeMemoryServiceClient,
     observation_service_client::ObservationServiceClient, plan_service_client::PlanServiceClient,
@@ -190,6 +191,10 @@ impl Client {
 
     pub fn documents(&self) -> DocumentServiceClient<Authorized> {
         DocumentServiceClient::new(self.authorized())
+    }
+
+    pub fn memory_files(&self) -> MemoryFileServiceClient<Authorized> {
+        MemoryFileServiceClient::new(self.authorized())
     }
 
     pub fn checkpoints(&self) -> CheckpointServiceClient<Authorized> {

@@ -74,6 +74,16 @@ DocumentService/GetDocuments {"user": {"app_id": "fuzz", "user_id": "ada"}, "doc
 DocumentService/SearchDocuments {"user": {"app_id": "fuzz", "user_id": "ada"}, "namespace_prefix": ["a"], "conditions": [{"field": ["n"], "operator": 3, "json": "0"}], "query": "red", "page_size": 5, "skip": 0}
 DocumentService/ListNamespaces {"user": {"app_id": "fuzz", "user_id": "ada"}, "prefix": ["*"], "suffix": ["b"], "max_depth": 1, "page_size": 5}
 DocumentService/DeleteDocuments {"user": {"app_id": "fuzz", "user_id": "ada"}, "documents": [{"namespace": ["a", "b"], "key": "$NEW"}]}
+MemoryFileService/PutMemoryFile {"user": {"app_id": "fuzz", "user_id": "ada"}, "path": "/notes/$NEW.md", "text": "# Garden\n\n- Plant tulips.\n"}
+MemoryFileService/GetMemoryFile {"user": {"app_id": "fuzz", "user_id": "ada"}, "path": "/", "depth": 3}
+MemoryFileService/ReplaceInMemoryFile {"user": {"app_id": "fuzz", "user_id": "ada"}, "path": "/notes/$NEW.md", "old_text": "tulips", "new_text": "roses"}
+MemoryFileService/InsertIntoMemoryFile {"user": {"app_id": "fuzz", "user_id": "ada"}, "path": "/notes/$NEW.md", "line": 0, "text": "x", "precondition": {"etag": "*"}}
+MemoryFileService/RenameMemoryFile {"user": {"app_id": "fuzz", "user_id": "ada"}, "path": "/notes/$NEW.md", "new_path": "/archive/$NEW.md"}
+MemoryFileService/SearchMemoryFiles {"user": {"app_id": "fuzz", "user_id": "ada"}, "query": "tulips", "path": "/notes", "top_k": 3}
+MemoryFileService/ListMemoryFileVersions {"user": {"app_id": "fuzz", "user_id": "ada"}, "path": "/notes/$NEW.md"}
+MemoryFileService/CompareMemoryFileVersions {"user": {"app_id": "fuzz", "user_id": "ada"}, "path": "/notes/$NEW.md", "from_version": "1", "to_version": "2"}
+MemoryFileService/RestoreMemoryFile {"user": {"app_id": "fuzz", "user_id": "ada"}, "path": "/notes/$NEW.md", "version": "1"}
+MemoryFileService/DeleteMemoryFile {"user": {"app_id": "fuzz", "user_id": "ada"}, "path": "/notes/$NEW.md", "erase_versions": true}
 CheckpointService/PutCheckpoint {"thread": {"thread_id": "$THREAD"}, "namespace": "n", "checkpoint_id": "$NEW", "type": "m", "data": "AAE=", "metadata": "{\"step\": 1}", "values": [{"channel": "c", "version": "1", "type": "m", "data": "AAE="}, {"channel": "d", "version": "1"}]}
 CheckpointService/PutCheckpointWrites {"thread": {"thread_id": "$THREAD"}, "checkpoint_id": "$NEW", "writes": [{"task_id": "t", "task_path": "~", "index": -1, "channel": "c", "type": "m", "data": "AAE="}], "replace": true}
 CheckpointService/GetCheckpoint {"thread": {"thread_id": "$THREAD"}, "namespace": "n"}

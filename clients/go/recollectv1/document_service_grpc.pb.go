@@ -41,6 +41,9 @@ const (
 //
 // A document belongs to a user and to no thread: deleting the user, the app or the
 // tenant deletes it. A document with a ttl is unreadable as soon as it has expired.
+//
+// Namespaces whose first label begins with `recollect.` are reserved: no call names them, and
+// no answer has them.
 type DocumentServiceClient interface {
 	// PutDocuments stores documents, all or none. A document that exists is replaced,
 	// with its ttl, which needs KEY_SCOPE_DELETE if its value changes or it ends earlier;
@@ -131,6 +134,9 @@ func (c *documentServiceClient) DeleteDocuments(ctx context.Context, in *DeleteD
 //
 // A document belongs to a user and to no thread: deleting the user, the app or the
 // tenant deletes it. A document with a ttl is unreadable as soon as it has expired.
+//
+// Namespaces whose first label begins with `recollect.` are reserved: no call names them, and
+// no answer has them.
 type DocumentServiceServer interface {
 	// PutDocuments stores documents, all or none. A document that exists is replaced,
 	// with its ttl, which needs KEY_SCOPE_DELETE if its value changes or it ends earlier;

@@ -192,6 +192,25 @@ const (
 	// ERROR_REASON_SUBSCRIPTIONS_FULL (FAILED_PRECONDITION): the tenant has 32
 	// subscriptions, the maximum. Delete one.
 	ErrorReason_ERROR_REASON_SUBSCRIPTIONS_FULL ErrorReason = 46
+	// ERROR_REASON_MEMORY_FILE_NOT_FOUND (NOT_FOUND): the user has no such file or directory,
+	// or the file no such version.
+	ErrorReason_ERROR_REASON_MEMORY_FILE_NOT_FOUND ErrorReason = 47
+	// ERROR_REASON_MEMORY_FILE_ALREADY_EXISTS (ALREADY_EXISTS): there is a file or a directory
+	// at the new path. Choose another, or delete it first.
+	ErrorReason_ERROR_REASON_MEMORY_FILE_ALREADY_EXISTS ErrorReason = 48
+	// ERROR_REASON_NOT_A_MEMORY_FILE (FAILED_PRECONDITION): the path names a directory, or
+	// leads through a file as if it were one. Choose the path of a file.
+	ErrorReason_ERROR_REASON_NOT_A_MEMORY_FILE ErrorReason = 49
+	// ERROR_REASON_TEXT_NOT_FOUND (FAILED_PRECONDITION): the text to replace does not occur in
+	// the file. Read the file again.
+	ErrorReason_ERROR_REASON_TEXT_NOT_FOUND ErrorReason = 50
+	// ERROR_REASON_TEXT_NOT_UNIQUE (FAILED_PRECONDITION): the text to replace occurs more than
+	// once. Metadata: `lines`, the numbers of the lines where it begins, with commas. Add the
+	// text around it.
+	ErrorReason_ERROR_REASON_TEXT_NOT_UNIQUE ErrorReason = 51
+	// ERROR_REASON_MEMORY_FILES_FULL (FAILED_PRECONDITION): the user has as many files, or as
+	// many bytes in files, as a user may have. Delete files.
+	ErrorReason_ERROR_REASON_MEMORY_FILES_FULL ErrorReason = 52
 )
 
 // Enum value maps for ErrorReason.
@@ -244,6 +263,12 @@ var (
 		44: "ERROR_REASON_SUBSCRIPTION_NOT_FOUND",
 		45: "ERROR_REASON_SUBSCRIPTION_ALREADY_EXISTS",
 		46: "ERROR_REASON_SUBSCRIPTIONS_FULL",
+		47: "ERROR_REASON_MEMORY_FILE_NOT_FOUND",
+		48: "ERROR_REASON_MEMORY_FILE_ALREADY_EXISTS",
+		49: "ERROR_REASON_NOT_A_MEMORY_FILE",
+		50: "ERROR_REASON_TEXT_NOT_FOUND",
+		51: "ERROR_REASON_TEXT_NOT_UNIQUE",
+		52: "ERROR_REASON_MEMORY_FILES_FULL",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":                 0,
@@ -293,6 +318,12 @@ var (
 		"ERROR_REASON_SUBSCRIPTION_NOT_FOUND":      44,
 		"ERROR_REASON_SUBSCRIPTION_ALREADY_EXISTS": 45,
 		"ERROR_REASON_SUBSCRIPTIONS_FULL":          46,
+		"ERROR_REASON_MEMORY_FILE_NOT_FOUND":       47,
+		"ERROR_REASON_MEMORY_FILE_ALREADY_EXISTS":  48,
+		"ERROR_REASON_NOT_A_MEMORY_FILE":           49,
+		"ERROR_REASON_TEXT_NOT_FOUND":              50,
+		"ERROR_REASON_TEXT_NOT_UNIQUE":             51,
+		"ERROR_REASON_MEMORY_FILES_FULL":           52,
 	}
 )
 
@@ -327,7 +358,7 @@ var File_recollect_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\xa6\r\n" +
+	"\x1frecollect/v1/error_reason.proto\x12\frecollect.v1*\x86\x0f\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_INVALID_FIELD\x10\x01\x12!\n" +
@@ -376,7 +407,13 @@ const file_recollect_v1_error_reason_proto_rawDesc = "" +
 	"(ERROR_REASON_CHECKPOINT_PARENT_NOT_FOUND\x10+\x12'\n" +
 	"#ERROR_REASON_SUBSCRIPTION_NOT_FOUND\x10,\x12,\n" +
 	"(ERROR_REASON_SUBSCRIPTION_ALREADY_EXISTS\x10-\x12#\n" +
-	"\x1fERROR_REASON_SUBSCRIPTIONS_FULL\x10.B\x9b\x01\n" +
+	"\x1fERROR_REASON_SUBSCRIPTIONS_FULL\x10.\x12&\n" +
+	"\"ERROR_REASON_MEMORY_FILE_NOT_FOUND\x10/\x12+\n" +
+	"'ERROR_REASON_MEMORY_FILE_ALREADY_EXISTS\x100\x12\"\n" +
+	"\x1eERROR_REASON_NOT_A_MEMORY_FILE\x101\x12\x1f\n" +
+	"\x1bERROR_REASON_TEXT_NOT_FOUND\x102\x12 \n" +
+	"\x1cERROR_REASON_TEXT_NOT_UNIQUE\x103\x12\"\n" +
+	"\x1eERROR_REASON_MEMORY_FILES_FULL\x104B\x9b\x01\n" +
 	"\x10dev.recollect.v1B\x10ErrorReasonProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
 var (

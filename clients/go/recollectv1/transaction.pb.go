@@ -192,6 +192,24 @@ const (
 	TransactionAction_TRANSACTION_ACTION_DELETE_SUBSCRIPTION TransactionAction = 58
 	// TRANSACTION_ACTION_ACKNOWLEDGE_EVENTS: only refused calls of AcknowledgeEvents.
 	TransactionAction_TRANSACTION_ACTION_ACKNOWLEDGE_EVENTS TransactionAction = 59
+	// TRANSACTION_ACTION_PUT_MEMORY_FILE: a file was created or its text replaced. subject is
+	// its app.
+	TransactionAction_TRANSACTION_ACTION_PUT_MEMORY_FILE TransactionAction = 60
+	// TRANSACTION_ACTION_REPLACE_IN_MEMORY_FILE: a text in a file was replaced. subject is the
+	// file's app.
+	TransactionAction_TRANSACTION_ACTION_REPLACE_IN_MEMORY_FILE TransactionAction = 61
+	// TRANSACTION_ACTION_INSERT_INTO_MEMORY_FILE: lines were inserted into a file. subject is
+	// the file's app.
+	TransactionAction_TRANSACTION_ACTION_INSERT_INTO_MEMORY_FILE TransactionAction = 62
+	// TRANSACTION_ACTION_DELETE_MEMORY_FILE: files were deleted. subject is their app,
+	// item_count their number.
+	TransactionAction_TRANSACTION_ACTION_DELETE_MEMORY_FILE TransactionAction = 63
+	// TRANSACTION_ACTION_RENAME_MEMORY_FILE: files got other paths. subject is their app,
+	// item_count their number.
+	TransactionAction_TRANSACTION_ACTION_RENAME_MEMORY_FILE TransactionAction = 64
+	// TRANSACTION_ACTION_RESTORE_MEMORY_FILE: a file got the text of an earlier version.
+	// subject is its app.
+	TransactionAction_TRANSACTION_ACTION_RESTORE_MEMORY_FILE TransactionAction = 65
 )
 
 // Enum value maps for TransactionAction.
@@ -257,6 +275,12 @@ var (
 		57: "TRANSACTION_ACTION_ROTATE_SUBSCRIPTION_SECRET",
 		58: "TRANSACTION_ACTION_DELETE_SUBSCRIPTION",
 		59: "TRANSACTION_ACTION_ACKNOWLEDGE_EVENTS",
+		60: "TRANSACTION_ACTION_PUT_MEMORY_FILE",
+		61: "TRANSACTION_ACTION_REPLACE_IN_MEMORY_FILE",
+		62: "TRANSACTION_ACTION_INSERT_INTO_MEMORY_FILE",
+		63: "TRANSACTION_ACTION_DELETE_MEMORY_FILE",
+		64: "TRANSACTION_ACTION_RENAME_MEMORY_FILE",
+		65: "TRANSACTION_ACTION_RESTORE_MEMORY_FILE",
 	}
 	TransactionAction_value = map[string]int32{
 		"TRANSACTION_ACTION_UNSPECIFIED":                0,
@@ -319,6 +343,12 @@ var (
 		"TRANSACTION_ACTION_ROTATE_SUBSCRIPTION_SECRET": 57,
 		"TRANSACTION_ACTION_DELETE_SUBSCRIPTION":        58,
 		"TRANSACTION_ACTION_ACKNOWLEDGE_EVENTS":         59,
+		"TRANSACTION_ACTION_PUT_MEMORY_FILE":            60,
+		"TRANSACTION_ACTION_REPLACE_IN_MEMORY_FILE":     61,
+		"TRANSACTION_ACTION_INSERT_INTO_MEMORY_FILE":    62,
+		"TRANSACTION_ACTION_DELETE_MEMORY_FILE":         63,
+		"TRANSACTION_ACTION_RENAME_MEMORY_FILE":         64,
+		"TRANSACTION_ACTION_RESTORE_MEMORY_FILE":        65,
 	}
 )
 
@@ -551,7 +581,7 @@ const file_recollect_v1_transaction_proto_rawDesc = "" +
 	"\ferror_reason\x18\a \x01(\x0e2\x19.recollect.v1.ErrorReasonR\verrorReason\x12\x1b\n" +
 	"\tgrpc_code\x18\b \x01(\x05R\bgrpcCode\x12;\n" +
 	"\vcreate_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"createTime*\xde\x12\n" +
+	"createTime*\xe7\x14\n" +
 	"\x11TransactionAction\x12\"\n" +
 	"\x1eTRANSACTION_ACTION_UNSPECIFIED\x10\x00\x12$\n" +
 	" TRANSACTION_ACTION_CREATE_THREAD\x10\x01\x12%\n" +
@@ -613,7 +643,13 @@ const file_recollect_v1_transaction_proto_rawDesc = "" +
 	"&TRANSACTION_ACTION_UPDATE_SUBSCRIPTION\x108\x121\n" +
 	"-TRANSACTION_ACTION_ROTATE_SUBSCRIPTION_SECRET\x109\x12*\n" +
 	"&TRANSACTION_ACTION_DELETE_SUBSCRIPTION\x10:\x12)\n" +
-	"%TRANSACTION_ACTION_ACKNOWLEDGE_EVENTS\x10;*\x99\x01\n" +
+	"%TRANSACTION_ACTION_ACKNOWLEDGE_EVENTS\x10;\x12&\n" +
+	"\"TRANSACTION_ACTION_PUT_MEMORY_FILE\x10<\x12-\n" +
+	")TRANSACTION_ACTION_REPLACE_IN_MEMORY_FILE\x10=\x12.\n" +
+	"*TRANSACTION_ACTION_INSERT_INTO_MEMORY_FILE\x10>\x12)\n" +
+	"%TRANSACTION_ACTION_DELETE_MEMORY_FILE\x10?\x12)\n" +
+	"%TRANSACTION_ACTION_RENAME_MEMORY_FILE\x10@\x12*\n" +
+	"&TRANSACTION_ACTION_RESTORE_MEMORY_FILE\x10A*\x99\x01\n" +
 	"\x11TransactionResult\x12\"\n" +
 	"\x1eTRANSACTION_RESULT_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cTRANSACTION_RESULT_COMMITTED\x10\x01\x12\x1e\n" +

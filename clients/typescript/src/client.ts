@@ -1,6 +1,7 @@
 import type { DescService, MessageInitShape } from "@bufbuild/protobuf";
 import { createClient, type Client, type Transport } from "@connectrpc/connect";
 import { Admin } from "./admin.js";
+import { Files } from "./files.js";
 import type { TargetSchema } from "./gen/recollect/v1/thread_pb.js";
 import { ThreadService, type ListThreadsRequestSchema } from "./gen/recollect/v1/thread_service_pb.js";
 import { jsonText, type NewJson } from "./json.js";
@@ -94,6 +95,11 @@ export class BaseClient {
   /** The long-term memories of a user. */
   memories(user: UserNames): Memories {
     return new Memories(this.transport, user);
+  }
+
+  /** The text files that agents keep for a user. */
+  files(user: UserNames): Files {
+    return new Files(this.transport, user);
   }
 
   /**

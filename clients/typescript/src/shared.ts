@@ -9,6 +9,14 @@ export {
 } from "./admin.js";
 export { BaseClient, Threads, type ThreadListOptions } from "./client.js";
 export { RecollectError, type FieldError } from "./errors.js";
+export {
+  Files,
+  type FileChangeOptions,
+  type FileOrDirectory,
+  type FileSearchOptions,
+  type PutFileOptions,
+  type ViewOptions,
+} from "./files.js";
 export type { Bodies, Format, MessageFormat, ProviderMessage } from "./formats.js";
 export { jsonObject, jsonText, jsonValue, type JsonObject, type JsonValue, type NewJson } from "./json.js";
 export {
@@ -20,6 +28,7 @@ export {
   type ProfileOptions,
   type UserNames,
 } from "./memories.js";
+export type { MemoryToolCommand } from "./memory-tool.js";
 export {
   roleOf,
   textOf,

@@ -14,6 +14,9 @@ use memory_database::{
 use memory_postgres::{Caller, Params, query};
 use tokio_postgres::Row;
 
+use crate::document_calls::{
+    DELETE, DeleteCall, Names, PUT, PutCall, created_count, list, owner_digest,
+};
 use crate::{DocumentStore, DocumentWorker};
 
 /// Documents that were read by name.
@@ -41,22 +44,6 @@ pub struct FoundDocuments {
     pub documents: Vec<FoundDocument>,
     /// Whether there are more after them.
     pub more: bool,
-}
-
-/// Names as the columns of a query.
-struct Names {
-    /// JSON lists of labels.
-    namespaces: Vec<String>,
-    keys: Vec<String>,
-}
-
-impl Names {
-    fn of<'a>(names: impl Iterator<Item = &'a DocumentName>) -> Self {
-        let (namespaces, keys) = names
-            .map(|name| (list(&name.namespace), name.key.clone()))
-            .unzip();
-        Self { namespaces, keys }
-    }
 }
 
 /// Conditions as the columns of a query.
@@ -90,42 +77,11 @@ impl DocumentStore<'_> {
         owner: &MemoryOwner,
         documents: &[NewDocument],
     ) -> Result<i64, StoreError> {
-        let Names { namespaces, keys } = Names::of(documents.iter().map(|one| &one.name));
-        let values: Vec<&str> = documents.iter().map(|one| one.json.as_str()).collect();
-        let texts: Vec<Option<&str>> = documents.iter().map(|one| one.text.as_deref()).collect();
-        let words: Vec<Option<String>> = documents
-            .iter()
-            .map(|one| one.text.as_deref().map(words::of_document))
-            .collect();
-        let ttls: Vec<Option<f64>> = documents
-            .iter()
-            .map(|one| one.ttl.map(|ttl| ttl.as_secs_f64()))
-            .collect();
-        let params: Params<'_> = &[
-            &self.caller.tenant.as_str(),
-            &self.caller.actor,
-            &owner.app.as_str(),
-            &owner.user.as_str(),
-            &self.digest(owner),
-            &namespaces,
-            &keys,
-            &values,
-            &texts,
-            &words,
-            &ttls,
-            &i64::try_from(limits::DOCUMENT_BYTES).unwrap_or(i64::MAX),
-            &self.caller.scopes.allow(KeyScope::Delete),
-        ];
-        let query = query!("documents/put");
-        let row = only(self.store.pool.call(self.caller, query, params).await?)?;
-        if let Some(index) = column::<Option<i64>>(&row, "needs_erase")? {
-            let field = format!("documents[{index}]");
-            return Err(StoreError::NeedsErase { field });
-        }
-        match column(&row, "too_large")? {
-            Some(index) => Err(StoreError::DocumentTooLarge { index }),
-            None => column(&row, "created_count"),
-        }
+        let may_erase = self.caller.scopes.allow(KeyScope::Delete);
+        let put = PutCall::of(self.caller, owner, documents, may_erase, None);
+        let pool = &self.store.pool;
+        let rows = pool.call(self.caller, PUT, &put.params()).await?;
+        created_count(&only(rows)?)
     }
 
     /// Reads documents by name. With `refresh`, they live for their time to live from now on.
@@ -142,7 +98,7 @@ impl DocumentStore<'_> {
         let room = i64::try_from(limits::ANSWER_BYTES).unwrap_or(i64::MAX);
         let params: Params<'_> = &[
             &self.caller.tenant.as_str(),
-            &self.digest(owner),
+            &owner_digest(owner),
             &namespaces,
             &keys,
             &refresh,
@@ -214,7 +170,7 @@ impl DocumentStore<'_> {
     ) -> Result<Option<OwnedDocument>, StoreError> {
         let params: Params<'_> = &[
             &self.caller.tenant.as_str(),
-            &self.digest(owner),
+            &owner_digest(owner),
             &list(&name.namespace),
             &name.key,
         ];
@@ -241,7 +197,7 @@ impl DocumentStore<'_> {
         } = Conditions::of(search);
         let params: Params<'_> = &[
             &self.caller.tenant.as_str(),
-            &self.digest(owner),
+            &owner_digest(owner),
             &search.prefix,
             &fields,
             &operators,
@@ -275,6 +231,7 @@ impl DocumentStore<'_> {
             limit,
             offset,
             refresh,
+            room,
         } = search;
         let Conditions {
             fields,
@@ -288,10 +245,9 @@ impl DocumentStore<'_> {
                 .map(|(_, likeness)| f64::from(*likeness))
                 .collect()
         };
-        let room = i64::try_from(limits::ANSWER_BYTES).unwrap_or(i64::MAX);
         let params: Params<'_> = &[
             &self.caller.tenant.as_str(),
-            &self.digest(owner),
+            &owner_digest(owner),
             prefix,
             &fields,
             &operators,
@@ -303,7 +259,7 @@ impl DocumentStore<'_> {
             &i64::from(*limit),
             &i64::from(*offset),
             refresh,
-            &room,
+            room,
         ];
         let rows = self
             .store
@@ -340,7 +296,7 @@ impl DocumentStore<'_> {
         } = wanted;
         let params: Params<'_> = &[
             &self.caller.tenant.as_str(),
-            &self.digest(owner),
+            &owner_digest(owner),
             prefix,
             suffix,
             &depth.and_then(|depth| i32::try_from(depth).ok()),
@@ -365,18 +321,12 @@ impl DocumentStore<'_> {
         owner: &MemoryOwner,
         names: &[DocumentName],
     ) -> Result<i64, StoreError> {
-        let Names { namespaces, keys } = Names::of(names.iter());
-        let params: Params<'_> = &[
-            &self.caller.tenant.as_str(),
-            &self.caller.actor,
-            &owner.app.as_str(),
-            &self.digest(owner),
-            &namespaces,
-            &keys,
-        ];
-        let query = query!("documents/delete");
+        let delete = DeleteCall::of(self.caller, owner, names, None);
         scalar(&only(
-            self.store.pool.call(self.caller, query, params).await?,
+            self.store
+                .pool
+                .call(self.caller, DELETE, &delete.params())
+                .await?,
         )?)
     }
 
@@ -393,11 +343,6 @@ impl DocumentStore<'_> {
         let query = query!("documents/sweep");
         let row = only(self.store.pool.call(self.caller, query, params).await?)?;
         Ok(scalar::<i64>(&row)?.unsigned_abs())
-    }
-
-    /// What stands for the owner in the key of a document.
-    fn digest(&self, owner: &MemoryOwner) -> Vec<u8> {
-        words::digest(&[owner.app.as_str(), owner.user.as_str()])[..16].to_vec()
     }
 }
 
@@ -430,12 +375,6 @@ impl DocumentWorker<'_> {
             None => Ok(swept),
         }
     }
-}
-
-/// A JSON list of texts.
-fn list(texts: &[String]) -> String {
-    // A list of texts serializes.
-    serde_json::to_string(texts).unwrap_or_default()
 }
 
 fn document(row: &Row) -> Result<Document, StoreError> {

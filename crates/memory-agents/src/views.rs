@@ -1,5 +1,7 @@
 //! The views of what agents store.
 
+use crate::memory_files::Turns;
+
 memory_database::views! {
     /// Memories of a workflow's nodes.
     NodeStore;
@@ -9,6 +11,8 @@ memory_database::views! {
     CheckpointStore;
     /// JSON documents of users and apps.
     DocumentStore;
+    /// Text files of agents.
+    MemoryFileStore { turns: Turns };
 }
 
 memory_database::worker_views! {

@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::watch::Watching;
 use crate::{
-    Checkpoints, Contexts, Documents, Events, Files, Ledgers, Memories, Messages, Nodes,
-    Observations, Plans, Policies, Recalls, StorageQuotas, Threads, WorkingMemories,
+    Checkpoints, Contexts, Documents, Events, Files, Ledgers, Memories, MemoryFiles, Messages,
+    Nodes, Observations, Plans, Policies, Recalls, StorageQuotas, Threads, WorkingMemories,
 };
 
 /// What the handlers depend on.
@@ -52,6 +52,7 @@ pub struct Handlers {
     pub events: Events,
     pub plans: Plans,
     pub documents: Documents,
+    pub memory_files: MemoryFiles,
     pub checkpoints: Checkpoints,
     pub files: Files,
     pub observations: Observations,
@@ -124,6 +125,11 @@ impl Handlers {
                 quotas: quotas.clone(),
             },
             documents: Documents {
+                store: store.clone(),
+                recall: recall.clone(),
+                quotas: quotas.clone(),
+            },
+            memory_files: MemoryFiles {
                 store: store.clone(),
                 recall,
                 quotas: quotas.clone(),

@@ -372,6 +372,27 @@ pub const CONDITION_BYTES: usize = 8 * 1024;
 pub const FOUND_OFFSET_MAX: i32 = 100_000;
 /// Most documents to skip in a search with a query.
 pub const MATCHED_OFFSET_MAX: i32 = 1_000;
+/// Bytes of the text of a file of an agent.
+pub const MEMORY_FILE_BYTES: usize = 256 * 1024;
+/// Names in the path of such a file: with a label of Recollect's before them, the directories are a namespace,
+/// whose labels are bounded by [`NAMESPACE_LABELS`].
+pub const MEMORY_FILE_NAMES: usize = 15;
+/// Bytes of one name in such a path.
+pub const MEMORY_FILE_NAME_BYTES: usize = 256;
+/// Bytes of such a path.
+pub const MEMORY_FILE_PATH_BYTES: usize = 1_000;
+/// Files of agents that a user has.
+pub const MEMORY_FILES: usize = 1_000;
+/// Bytes of all files of agents that a user has, as they are stored: 16 MiB.
+pub const MEMORY_FILES_BYTES: i64 = 16 * 1024 * 1024;
+/// Versions that are kept of a file of an agent.
+pub const MEMORY_FILE_VERSIONS: usize = 50;
+/// How long the versions of a deleted file of an agent are kept.
+pub const DELETED_MEMORY_FILE_AGE: Duration = Duration::from_secs(30 * 24 * 3_600);
+/// Files that the listing of a directory reads. A user has more only after an import.
+pub const MEMORY_FILES_LISTED: usize = 2_000;
+/// Default number of levels that the listing of a directory shows.
+pub const MEMORY_FILE_DEPTH: i32 = 2;
 /// Bytes of a checkpoint's namespace, and of a task's path.
 pub const CHECKPOINT_PATH_BYTES: usize = 1_024;
 /// Bytes of a checkpoint's id, and of the version of a value.

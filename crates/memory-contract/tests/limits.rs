@@ -142,7 +142,7 @@ fn table() -> Vec<Row> {
         KIND_TEXT_CHARS: "MemoryKind.description" "MemoryKindExample.said"
             "MemoryKindExample.text";
         NEVER_KEEP_CHARS: "MemoryPolicy.never_keep";
-        DOCUMENT_QUERY_CHARS: "SearchDocumentsRequest.query";
+        DOCUMENT_QUERY_CHARS: "SearchDocumentsRequest.query" "SearchMemoryFilesRequest.query";
         SUBSCRIPTION_NAME_CHARS: "Subscription.name" "CreateSubscriptionRequest.name"
             "GetSubscriptionRequest.name" "RotateSubscriptionSecretRequest.name"
             "DeleteSubscriptionRequest.name" "StreamEventsRequest.name"
@@ -185,6 +185,11 @@ fn table() -> Vec<Row> {
         NAMESPACE_BYTES: "DocumentInput.namespace";
         DOCUMENT_KEY_BYTES: "DocumentInput.key" "DocumentRef.key";
         DOCUMENT_BYTES: "DocumentInput.json";
+        MEMORY_FILE_BYTES: "PutMemoryFileRequest.text" "ReplaceInMemoryFileRequest.old_text"
+            "ReplaceInMemoryFileRequest.new_text" "InsertIntoMemoryFileRequest.text";
+        MEMORY_FILE_NAME_BYTES: "GetMemoryFileRequest.path" "PutMemoryFileRequest.path";
+        MEMORY_FILE_PATH_BYTES: "GetMemoryFileRequest.path" "PutMemoryFileRequest.path";
+        MEMORY_FILES_BYTES: "PutMemoryFileRequest.text";
         INDEX_FIELD_BYTES: "DocumentInput.index_fields";
         CONDITION_BYTES: "DocumentCondition.json" "ListCheckpointsRequest.metadata";
         CHECKPOINT_PATH_BYTES: "PutCheckpointRequest.namespace"
@@ -234,8 +239,10 @@ fn table() -> Vec<Row> {
         WINDOW_MAX: "MemoryPolicy.recent_window" "MemoryPolicy.window_size";
         TOP_K: "MemoryPolicy.top_k";
         TOP_K_MAX: "MemoryPolicy.top_k" "SearchRequest.top_k" "SearchMemoriesRequest.top_k"
+            "SearchMemoryFilesRequest.top_k"
             "CompareIndexesRequest.top_k";
         SEARCH_TOP_K: "SearchRequest.top_k" "SearchMemoriesRequest.top_k"
+            "SearchMemoryFilesRequest.top_k"
             "CompareIndexesRequest.top_k";
         COMPARED_QUERIES: "CompareIndexesRequest.queries";
         COMPARED_SAMPLE: "CompareIndexesRequest.sample_size";
@@ -300,6 +307,13 @@ fn table() -> Vec<Row> {
             "DeleteDocumentsRequest.documents";
         INDEX_FIELDS: "DocumentInput.index_fields";
         DOCUMENT_CONDITIONS: "SearchDocumentsRequest.conditions";
+        MEMORY_FILE_NAMES: "GetMemoryFileRequest.path" "GetMemoryFileRequest.depth"
+            "PutMemoryFileRequest.path";
+        MEMORY_FILE_DEPTH: "GetMemoryFileRequest.depth";
+        MEMORY_FILES: "PutMemoryFileRequest.text";
+        MEMORY_FILES_LISTED: "MemoryDirectory.truncated";
+        MEMORY_FILE_VERSIONS: "MemoryFileVersion.expire_time"
+            "ListMemoryFileVersionsResponse.versions";
         CONDITION_FIELD_NAMES: "DocumentCondition.field";
         FOUND_OFFSET_MAX: "SearchDocumentsRequest.skip" "ListNamespacesRequest.skip";
         MATCHED_OFFSET_MAX: "SearchDocumentsRequest.skip";
@@ -325,6 +339,9 @@ fn table() -> Vec<Row> {
         INACTIVITY_MIN: "DeleteMemoriesRequest.max_inactivity";
         AGE_MIN: "DeleteMemoriesRequest.max_age";
         SUBSCRIPTION_EVENT_AGE: "Subscription.dropped_count";
+        DELETED_MEMORY_FILE_AGE: "DeleteMemoryFileRequest.erase_versions"
+            "ListMemoryFileVersionsRequest.path" "CompareMemoryFileVersionsRequest.path"
+            "RestoreMemoryFileRequest.path";
     }));
     table.extend(rows!(share {
         SUMMARIZATION_THRESHOLD: "MemoryPolicy.summarization_threshold";

@@ -21,8 +21,8 @@ pub use composite::Composite;
 pub use config::EphemeralConfig;
 pub use databases::Databases;
 pub use error::{
-    AppendError, CheckpointError, KeyError, MemoryError, NodeError, PlanError, SecretError,
-    StoreError, SubscriptionError, ThreadError,
+    AppendError, CheckpointError, KeyError, MemoryError, MemoryFileError, NodeError, PlanError,
+    SecretError, StoreError, SubscriptionError, ThreadError,
 };
 pub use memory_postgres::Caller;
 pub use migrate::{MigrationReport, migrate, schema_version};

@@ -9,6 +9,7 @@ mod connect;
 mod context;
 mod conversation;
 mod distill;
+mod files;
 mod health;
 mod index;
 mod keys;
@@ -34,6 +35,10 @@ pub use context::{ContextArgs, ModeArg};
 pub use conversation::{AppendArgs, DeleteThreadArgs, ThreadArgs, ThreadCommand};
 pub use distill::{
     DeletionArgs, ObservationsArgs, SummaryArgs, UsageArgs, VerifyArgs, WorkingMemoryArgs,
+};
+pub use files::{
+    DiffFileArgs, FilePathArgs, ListFilesArgs, MemoryFilesArgs, MemoryFilesCommand, MoveFileArgs,
+    PutFileArgs, RemoveFileArgs, RestoreFileArgs, SearchFilesArgs, ShowFileArgs,
 };
 pub use health::HealthArgs;
 pub use index::{
@@ -121,6 +126,8 @@ pub enum Command {
     Proxy(ProxyArgs),
     /// List, search, add, pin and delete long-term memories.
     Memory(MemoryArgs),
+    /// List, print, edit and search the text files that agents keep for a user.
+    Files(MemoryFilesArgs),
     /// List apps.
     Apps(AppsArgs),
     /// List the users of an app, with the size of their data.

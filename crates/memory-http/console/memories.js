@@ -80,6 +80,7 @@ async function list({ owner, query, old, chosen, params }, signal) {
     return [
       heading,
       owner.user && await profileOf(owner, signal),
+      owner.user && await filesOf(owner, signal),
       query && h("p", { class: "note" }, "Only the memories of one user can be searched; enter a user."),
       await paged(
         async (pageToken, first) => {
@@ -108,6 +109,38 @@ async function profileOf(owner, signal) {
         entry.pinned && chip("pinned", "accent"),
         entry.topic && chip(entry.topic),
         (entry.memoryIds ?? []).map((memoryId) => link("/memories", { ...owner, m: memoryId }, "memory")))))));
+}
+
+/** The text files that agents keep for a user, behind a heading; each with its text and versions when it is opened. */
+async function filesOf(owner, signal) {
+  const user = { appId: owner.app, userId: owner.user };
+  const { directory = {} } = await call("MemoryFileService/GetMemoryFile", { user, path: "/", depth: 15 }, { signal });
+  const files = (directory.entries ?? []).filter((entry) => !entry.isDirectory);
+  if (files.length === 0) return null;
+  const opened = async (path, body) => {
+    if (body.hasChildNodes()) return;
+    try {
+      const [{ file }, { versions = [] }] = await Promise.all([
+        call("MemoryFileService/GetMemoryFile", { user, path }, { signal }),
+        call("MemoryFileService/ListMemoryFileVersions", { user, path }, { signal }),
+      ]);
+      replace(body,
+        h("pre", { class: "text" }, file?.lines?.text ?? ""),
+        h("ol", { class: "quotes", reversed: true }, versions.map((one) => h("li", { value: one.version },
+          name(one.change, "MEMORY_FILE_CHANGE_"), ` · ${count(one.sizeBytes ?? 0)} bytes · `, when(one.createTime)))));
+    } catch (error) {
+      if (signal.aborted) return;
+      replace(body, failureNote(error));
+    }
+  };
+  return h("details", { class: "files" },
+    h("summary", null, `Files of agents: ${count(files.length)}`),
+    files.map((entry) => {
+      const body = h("div", null);
+      return h("details", { ontoggle: (event) => event.currentTarget.open && opened(entry.path, body) },
+        h("summary", null, entry.path, " ", h("span", { class: "muted" }, `${count(entry.sizeBytes ?? 0)} bytes · `, when(entry.updateTime))),
+        body);
+    }));
 }
 
 async function detailOf({ memory, superseded = [], failure }, page, signal, reload) {

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use http::HeaderMap;
 use memory_contract::proto::{
-    context_service_client::ContextServiceClient, memory_service_client::MemoryServiceClient,
-    message_service_client::MessageServiceClient, recall_service_client::RecallServiceClient,
-    thread_service_client::ThreadServiceClient,
+    context_service_client::ContextServiceClient,
+    memory_file_service_client::MemoryFileServiceClient,
+    memory_service_client::MemoryServiceClient, message_service_client::MessageServiceClient,
+    recall_service_client::RecallServiceClient, thread_service_client::ThreadServiceClient,
 };
 use tonic::Request;
 use tonic::body::Body;
@@ -91,6 +92,10 @@ impl Api {
 
     pub(crate) fn memories(&self) -> MemoryServiceClient<Calls> {
         MemoryServiceClient::new(self.calls()).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    pub(crate) fn memory_files(&self) -> MemoryFileServiceClient<Calls> {
+        MemoryFileServiceClient::new(self.calls()).max_decoding_message_size(MESSAGE_BYTES)
     }
 
     pub(crate) fn messages(&self) -> MessageServiceClient<Calls> {

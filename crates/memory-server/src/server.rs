@@ -13,6 +13,7 @@ use memory_contract::proto::event_service_server::EventServiceServer;
 use memory_contract::proto::file_service_server::FileServiceServer;
 use memory_contract::proto::key_service_server::KeyServiceServer;
 use memory_contract::proto::ledger_service_server::LedgerServiceServer;
+use memory_contract::proto::memory_file_service_server::MemoryFileServiceServer;
 use memory_contract::proto::memory_service_server::MemoryServiceServer;
 use memory_contract::proto::message_service_server::MessageServiceServer;
 use memory_contract::proto::node_memory_service_server::NodeMemoryServiceServer;
@@ -287,6 +288,7 @@ fn routes(
         events,
         plans,
         documents,
+        memory_files,
         checkpoints,
         files,
         observations,
@@ -337,6 +339,7 @@ fn routes(
         .add_service(with_limits!(EventServiceServer::new(events)))
         .add_service(with_limits!(PlanServiceServer::new(plans)))
         .add_service(with_limits!(DocumentServiceServer::new(documents)))
+        .add_service(with_limits!(MemoryFileServiceServer::new(memory_files)))
         .add_service(with_limits!(TransferServiceServer::new(transfers)))
         // Uncompressed: gzip takes ten times as long as all else, and states are read by
         // workers nearby.

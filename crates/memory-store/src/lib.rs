@@ -6,10 +6,11 @@ mod views;
 mod worker_store;
 
 pub use memory_agents::{
-    AddedTurn, AttemptQuery, CheckpointPage, CheckpointPlace, CheckpointQuery, CheckpointScope,
-    CheckpointSelection, CheckpointStore, DocumentStore, FoundDocument, FoundDocuments,
-    LoggedAttempt, Node, NodeMemory, NodeStats, NodeStatus, NodeStore, NodeTurn, PlanStepChange,
-    PlanStore, Progress, ReadDocuments,
+    AddedTurn, AttemptQuery, ChangedFile, CheckpointPage, CheckpointPlace, CheckpointQuery,
+    CheckpointScope, CheckpointSelection, CheckpointStore, ComparedVersions, DocumentStore,
+    FoundDocument, FoundDocuments, FoundPath, ListedFile, LoggedAttempt, MemoryFileStore, Node,
+    NodeMemory, NodeStats, NodeStatus, NodeStore, NodeTurn, PlanStepChange, PlanStore, Progress,
+    ReadDocuments, memory_file_of,
 };
 pub use memory_contract::revision::{InvalidRevision, Revision};
 pub use memory_conversations::{
@@ -22,9 +23,9 @@ pub use memory_conversations::{
     ThreadStore, Unindexed, UnindexedChange, Watch, WatchPlace, instructions,
 };
 pub use memory_database::{
-    AppendError, CheckpointError, EphemeralConfig, KeyError, MemoryError, MigrationReport,
-    NodeError, Page, PlanError, Scope, SecretError, Space, StoreError, SubscriptionError,
-    ThreadError, Transaction, migrate,
+    AppendError, CheckpointError, EphemeralConfig, KeyError, MemoryError, MemoryFileError,
+    MigrationReport, NodeError, Page, PlanError, Scope, SecretError, Space, StoreError,
+    SubscriptionError, ThreadError, Transaction, migrate,
     queue::{LeaseId, retry_pause},
     schema_version,
 };

@@ -1,7 +1,8 @@
 //! The views that a store hands out: each has the methods of one noun.
 
 use memory_agents::{
-    CheckpointStore, DocumentStore, DocumentWorker, NodeStore, NodeWorker, PlanStore,
+    CheckpointStore, DocumentStore, DocumentWorker, MemoryFileStore, NodeStore, NodeWorker,
+    PlanStore,
 };
 use memory_conversations::{
     ContentStore, ContentWorker, ErasureStore, ErasureWorker, FileStore, MessageStore,
@@ -63,6 +64,8 @@ views! {
     checkpoints: CheckpointStore;
     /// JSON documents of users and apps.
     documents: DocumentStore;
+    /// Text files of agents.
+    memory_files: MemoryFileStore;
     /// Content that messages contain themselves.
     contents: ContentStore;
     /// Metadata of files.

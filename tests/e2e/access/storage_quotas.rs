@@ -3,13 +3,14 @@
 use memory_contract::proto::import_messages_response::Outcome;
 use memory_contract::proto::{
     AddMemoriesRequest, AgentEvent, AppendAttemptRequest, AppendEventsRequest,
-    AppendMessagesRequest, ErrorReason, ExtractionStrategy, GetServerInfoRequest, GetThreadRequest,
-    ImportMessagesRequest, MemoryPolicy, Role, StorageUsage,
+    AppendMessagesRequest, DeleteMemoryFileRequest, ErrorReason, ExtractionStrategy,
+    GetServerInfoRequest, GetThreadRequest, ImportMessagesRequest, InsertIntoMemoryFileRequest,
+    MemoryPolicy, PutMemoryFileRequest, ReplaceInMemoryFileRequest, Role, StorageUsage,
 };
 use recollect_tests::{
-    Client, Cluster, DataDir, Failure, Key, Options, SOON, Server, apply, attempt, by_id,
-    by_session, eventually, eventually_some, history_request, memory, node, node_turn, of_user,
-    plan, put_any, say, session, texts, trial_with_own_server, turn,
+    Client, Cluster, DataDir, Failure, Key, Options, Refused as _, SOON, Server, apply, attempt,
+    by_id, by_session, eventually, eventually_some, history_request, memory, node, node_turn,
+    of_user, plan, put_any, say, session, texts, trial_with_own_server, turn,
 };
 use tokio_stream::StreamExt as _;
 use tonic::Code;
@@ -153,6 +154,65 @@ async fn a_tenant_at_its_quota_of_bytes_adds_no_content_of_any_kind() {
     assert_eq!(usage.max_stored_bytes, 20_000);
     assert!((16_000..20_000).contains(&usage.stored_bytes), "{usage:?}");
     assert!(usage.measure_time.is_some());
+}
+
+#[apply(trial_with_own_server)]
+async fn f23_versions_of_files_count_for_the_quota_of_bytes() {
+    const QUOTA: i64 = 2_000_000;
+    let quota = format!("server.tenant_bytes = {QUOTA}");
+    let (_dir, _server, acme) = Server::start_own(&Options::with(&[NO_MODEL, &quota])).await;
+    let put = PutMemoryFileRequest {
+        user: of_user("app", "ada"),
+        path: "/log.md".to_owned(),
+        text: "Nothing to report.\n".repeat(10_000),
+        precondition: None,
+    };
+    acme.call(put).await;
+    let insert = InsertIntoMemoryFileRequest {
+        user: of_user("app", "ada"),
+        path: "/log.md".to_owned(),
+        line: 0,
+        text: "One more day.".to_owned(),
+        precondition: None,
+    };
+    // Each stores a version with the whole text.
+    let mut inserted = 0;
+    let refused = loop {
+        let mut files = acme.memory_files();
+        match files.insert_into_memory_file(insert.clone()).await {
+            Ok(_) => inserted += 1,
+            refused => break refused.refused(),
+        }
+        assert!(inserted < 10, "versions do not count");
+    };
+    full(refused, "at most 2000000 bytes", "server.tenant_bytes");
+    assert!(inserted > 2, "{inserted}");
+    let usage = usage(&acme).await.unwrap();
+    assert!(usage.stored_bytes <= QUOTA, "{usage:?}");
+    // A refused edit stores nothing, and takes no room.
+    let missing = ReplaceInMemoryFileRequest {
+        user: of_user("app", "ada"),
+        path: "/absent.md".to_owned(),
+        old_text: "x".to_owned(),
+        ..Default::default()
+    };
+    let delete = DeleteMemoryFileRequest {
+        user: of_user("app", "ada"),
+        path: "/".to_owned(),
+        erase_versions: true,
+        precondition: None,
+    };
+    acme.call(delete).await;
+    eventually("there is room again", SOON, async || {
+        let mut files = acme.memory_files();
+        let refused = files.replace_in_memory_file(missing.clone()).await;
+        refused.unwrap_err().code() == Code::NotFound
+    })
+    .await;
+    for _ in 0..20 {
+        let refused = acme.refused(missing.clone()).await;
+        refused.is(Code::NotFound, "MEMORY_FILE_NOT_FOUND");
+    }
 }
 
 #[apply(trial_with_own_server)]

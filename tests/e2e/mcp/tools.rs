@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{ada, each};
 
 /// All tools: whether they only read, and whether they erase.
-const TOOLS: [(&str, bool, bool); 9] = [
+const TOOLS: [(&str, bool, bool); 10] = [
     ("remember", false, true),
     ("recall", true, false),
     ("context", true, false),
@@ -19,6 +19,7 @@ const TOOLS: [(&str, bool, bool); 9] = [
     ("list_sessions", true, false),
     ("list_memories", true, false),
     ("forget_memory", false, true),
+    ("memory_files", false, true),
 ];
 
 #[apply(trial)]
@@ -39,6 +40,7 @@ async fn b14_every_tool_works_over_standard_input_and_output() {
 async fn every_tool_works(mcp: &Mcp, app: &str) {
     memories_work(mcp).await;
     conversations_work(mcp).await;
+    files_work(mcp).await;
     resources_work(mcp, app).await;
 }
 
@@ -90,6 +92,82 @@ async fn memories_work(mcp: &Mcp) {
     assert_eq!(gone["forgotten"], false);
     let known = mcp.tool("list_memories", json!({})).await;
     assert_eq!(known["memories"], json!([]));
+}
+
+/// The answers that Anthropic describes for its memory tool.
+async fn files_work(mcp: &Mcp) {
+    let done = async |arguments: Value| {
+        let done = mcp.call("memory_files", arguments).await;
+        assert_eq!(done.data["result"], done.text.as_str());
+        done.text
+    };
+    let empty = done(json!({"command": "view", "path": "/memories"})).await;
+    assert!(empty.ends_with("node_modules:\n0B\t/memories"), "{empty}");
+    let path = "/memories/projects/garden.md";
+    let text = "# Garden\n\n- Plant tulips.\n";
+    let create = json!({"command": "create", "path": path, "file_text": text});
+    let created = done(create.clone()).await;
+    assert_eq!(created, format!("File created successfully at: {path}"));
+    let problem = mcp.tool_error("memory_files", create).await;
+    assert!(problem.contains("already exists"), "{problem}");
+    let replace = |old: &str| json!({"command": "str_replace", "path": path, "old_str": old, "new_str": "roses"});
+    let edited = done(replace("tulips")).await;
+    assert!(
+        edited.starts_with("The memory file has been edited."),
+        "{edited}"
+    );
+    assert!(edited.ends_with("     3\t- Plant roses."), "{edited}");
+    let problem = mcp.tool_error("memory_files", replace("tulips")).await;
+    assert!(problem.contains("did not appear verbatim"), "{problem}");
+    let insert = json!({"command": "insert", "path": path, "insert_line": 3, "insert_text": "- Order compost."});
+    let inserted = done(insert).await;
+    assert_eq!(inserted, format!("The file {path} has been edited."));
+    let viewed = done(json!({"command": "view", "path": path, "view_range": [3, -1]})).await;
+    assert_eq!(
+        viewed,
+        format!(
+            "Here's the content of {path} with line numbers:\n     3\t- Plant roses.\n     4\t- Order compost."
+        )
+    );
+    let beyond = json!({"command": "view", "path": path, "view_range": [10, 20]});
+    let problem = mcp.tool_error("memory_files", beyond).await;
+    assert!(
+        problem.contains("[10, 20]: the file has 4 lines"),
+        "{problem}"
+    );
+    // An empty text is an empty line.
+    let other = "/memories/list.md";
+    done(json!({"command": "create", "path": other, "file_text": "a\nb\n"})).await;
+    done(json!({"command": "insert", "path": other, "insert_line": 1, "insert_text": ""})).await;
+    let viewed = done(json!({"command": "view", "path": other})).await;
+    assert!(
+        viewed.ends_with(":\n     1\ta\n     2\t\n     3\tb"),
+        "{viewed}"
+    );
+    done(json!({"command": "delete", "path": other})).await;
+    let found = done(json!({"command": "search", "query": "compost"})).await;
+    assert!(
+        found.contains(&format!("\n{path}\n     4\t- Order compost.")),
+        "{found}"
+    );
+    let rename = json!({"command": "rename", "old_path": "/memories/projects", "new_path": "/memories/archive"});
+    let renamed = done(rename).await;
+    assert_eq!(
+        renamed,
+        "Successfully renamed /memories/projects to /memories/archive"
+    );
+    let listed = done(json!({"command": "view", "path": "/memories"})).await;
+    assert!(
+        listed.ends_with("/memories/archive/\n42B\t/memories/archive/garden.md"),
+        "{listed}"
+    );
+    let delete = json!({"command": "delete", "path": "/memories/archive"});
+    assert_eq!(
+        done(delete.clone()).await,
+        "Successfully deleted /memories/archive"
+    );
+    let problem = mcp.tool_error("memory_files", delete).await;
+    assert!(problem.contains("does not exist"), "{problem}");
 }
 
 async fn conversations_work(mcp: &Mcp) {
@@ -277,6 +355,57 @@ async fn b14_a_wrong_call_says_what_to_do() {
         ),
         ("forget_memory", json!({"memory_id": "7"}), "memory_id"),
         ("history", json!({"session": ""}), "session"),
+        (
+            "memory_files",
+            json!({"command": "view", "path": "/memories/../etc"}),
+            "would escape",
+        ),
+        (
+            "memory_files",
+            json!({"command": "create", "path": "/memories/%2e%2e/x", "file_text": ""}),
+            "would escape",
+        ),
+        (
+            "memory_files",
+            json!({"command": "create", "path": "/memories/a\nb", "file_text": ""}),
+            "control characters",
+        ),
+        ("memory_files", json!({"command": "view"}), "`path`"),
+        (
+            "memory_files",
+            json!({"command": "create", "path": "/memories/a"}),
+            "`file_text` is required for `create`",
+        ),
+        (
+            "memory_files",
+            json!({"command": "insert", "path": "/memories/a", "insert_text": "x"}),
+            "`insert_line` is required for `insert`",
+        ),
+        (
+            "memory_files",
+            json!({"command": "insert", "path": "/memories/a", "insert_line": 0}),
+            "`insert_text` is required for `insert`",
+        ),
+        (
+            "memory_files",
+            json!({"command": "insert", "path": "/memories/a", "insert_line": -1, "insert_text": "x"}),
+            "Invalid `insert_line` parameter: -1",
+        ),
+        (
+            "memory_files",
+            json!({"command": "str_replace", "path": "/memories/a", "new_str": "x"}),
+            "`old_str`",
+        ),
+        (
+            "memory_files",
+            json!({"command": "view", "path": "/memories/a", "view_range": [3, 2]}),
+            "`view_range`",
+        ),
+        (
+            "memory_files",
+            json!({"command": "view", "path": "/etc/passwd"}),
+            "/memories",
+        ),
         (
             "append_messages",
             json!({"session": "s", "messages": []}),

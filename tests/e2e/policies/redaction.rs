@@ -1,8 +1,8 @@
 //! Secrets and personal data are replaced or refused before anything is stored.
 
 use memory_contract::proto::{
-    AppendMessagesRequest, CreateApiKeyRequest, KeyBounds, MemoryPolicy, Redaction, Role,
-    SensitiveKind,
+    AppendMessagesRequest, CreateApiKeyRequest, KeyBounds, MemoryPolicy, PutMemoryFileRequest,
+    Redaction, ReplaceInMemoryFileRequest, Role, SensitiveKind, UserRef,
 };
 use recollect_tests::{
     Client, Cluster, DataDir, Dynamic, Http, Key, Mcp, Options, PLAIN, SOON, Server,
@@ -143,6 +143,38 @@ fn planted(method: &str, request: &Value, path: &[String], text: &str) -> Option
         Leaf::Json => json!(json!({ "a": [text] }).to_string()),
     };
     Some(request)
+}
+
+#[apply(trial)]
+async fn l15_a_secret_from_before_a_refusing_policy_can_be_taken_out_of_a_file() {
+    let client = plain().await;
+    let app = app();
+    let key = secret();
+    let user = Some(UserRef {
+        app_id: app.clone(),
+        user_id: "ada".to_owned(),
+    });
+    let put = PutMemoryFileRequest {
+        user: user.clone(),
+        path: "/notes.md".to_owned(),
+        text: format!("The key is {key}.\n"),
+        precondition: None,
+    };
+    client.call(put).await;
+    set(&client, &app, redacting(Redaction::Refuse)).await;
+    let replace = |old: &str, new: &str| ReplaceInMemoryFileRequest {
+        user: user.clone(),
+        path: "/notes.md".to_owned(),
+        old_text: old.to_owned(),
+        new_text: new.to_owned(),
+        precondition: None,
+    };
+    let refused = client.refused(replace("The key", &key)).await;
+    let refused = refused.is(Code::InvalidArgument, "TEXT_REFUSED");
+    assert_eq!(refused.fields.len(), 1);
+    assert_eq!(refused.fields[0].0, "new_text");
+    let lines = client.call(replace(&key, "in the vault")).await.lines;
+    assert_eq!(lines.unwrap().text, "The key is in the vault.\n");
 }
 
 #[apply(trial)]

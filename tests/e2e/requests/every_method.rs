@@ -119,6 +119,16 @@ DocumentService/GetDocuments {"user": {"app_id": "a"}} documents
 DocumentService/SearchDocuments {"user": {"app_id": "a"}, "page_size": -1} page_size
 DocumentService/ListNamespaces {"user": {"app_id": "a"}, "max_depth": 17} max_depth
 DocumentService/DeleteDocuments {"user": {"app_id": "a"}} documents
+MemoryFileService/GetMemoryFile {"user": {"app_id": "a"}, "path": "/", "depth": 16} depth
+MemoryFileService/PutMemoryFile {"user": {"app_id": "a"}, "path": "/a/../b"} path
+MemoryFileService/ReplaceInMemoryFile {"user": {"app_id": "a"}, "path": "/a"} old_text
+MemoryFileService/InsertIntoMemoryFile {"user": {"app_id": "a"}, "path": "/a", "text": "x", "line": -1} line
+MemoryFileService/DeleteMemoryFile {"user": {"app_id": "a"}} path
+MemoryFileService/RenameMemoryFile {"user": {"app_id": "a"}, "path": "/a"} new_path
+MemoryFileService/SearchMemoryFiles {"user": {"app_id": "a"}} query
+MemoryFileService/ListMemoryFileVersions {"user": {"app_id": "a"}, "path": "/"} path
+MemoryFileService/CompareMemoryFileVersions {"user": {"app_id": "a"}, "path": "/a", "to_version": "-1"} to_version
+MemoryFileService/RestoreMemoryFile {"user": {"app_id": "a"}, "path": "/a", "version": "-1"} version
 CheckpointService/PutCheckpoint {"thread": {"thread_id": "$ID"}} checkpoint_id
 CheckpointService/PutCheckpointWrites {"thread": {"thread_id": "$ID"}, "checkpoint_id": "c"} writes
 CheckpointService/GetCheckpoint {} thread

@@ -14,6 +14,7 @@ from importlib import metadata
 from recollect._async.admin import AsyncAdmin
 from recollect._async.app import AsyncApp
 from recollect._async.client import AsyncRecollect
+from recollect._async.files import AsyncFiles
 from recollect._async.session import AsyncSession
 from recollect._async.subscriptions import AsyncSubscriptions
 from recollect._async.user import AsyncUser
@@ -25,6 +26,7 @@ from recollect._server import Server, server
 from recollect._sync.admin import Admin
 from recollect._sync.app import App
 from recollect._sync.client import Recollect
+from recollect._sync.files import Files
 from recollect._sync.session import Session
 from recollect._sync.subscriptions import Subscriptions
 from recollect._sync.user import User
@@ -53,12 +55,14 @@ __all__ = [
     "App",
     "AsyncAdmin",
     "AsyncApp",
+    "AsyncFiles",
     "AsyncRecollect",
     "AsyncSession",
     "AsyncSubscriptions",
     "AsyncUser",
     "ClientMemory",
     "Context",
+    "Files",
     "Filter",
     "History",
     "MemoryFilter",

@@ -250,6 +250,63 @@ def profile(proto: v1.GetProfileResponse) -> types.Profile:
     )
 
 
+def memory_file(proto: v1.MemoryFile) -> types.MemoryFile:
+    return types.MemoryFile(
+        path=proto.path,
+        size=proto.size_bytes,
+        line_count=proto.line_count,
+        version=proto.version,
+        etag=proto.etag,
+        created_at=_time_or_none(proto, "create_time"),
+        updated_at=_time_or_none(proto, "update_time"),
+        proto=proto,
+    )
+
+
+def file_content(proto: v1.MemoryFileContent) -> types.FileContent:
+    return types.FileContent(
+        file=memory_file(proto.file),
+        text=proto.lines.text,
+        first_line=proto.lines.first_line,
+    )
+
+
+def directory(proto: v1.MemoryDirectory) -> types.Directory:
+    def entry(of: v1.MemoryDirectoryEntry) -> types.DirectoryEntry:
+        return types.DirectoryEntry(
+            path=of.path,
+            is_directory=of.is_directory,
+            size=of.size_bytes,
+            updated_at=_time(of.update_time),
+        )
+
+    return types.Directory(
+        path=proto.path,
+        size=proto.size_bytes,
+        file_count=proto.file_count,
+        entries=tuple(entry(of) for of in proto.entries),
+        truncated=proto.truncated,
+    )
+
+
+def found_file(proto: v1.FoundMemoryFile) -> types.FoundFile:
+    return types.FoundFile(
+        file=memory_file(proto.file),
+        score=proto.score,
+        lines=tuple(types.FileLines(of.first_line, of.text) for of in proto.lines),
+    )
+
+
+def file_version(proto: v1.MemoryFileVersion) -> types.FileVersion:
+    return types.FileVersion(
+        version=proto.version,
+        change=enum_name(v1.MemoryFileChange.DESCRIPTOR, proto.change),
+        size=proto.size_bytes,
+        created_at=_time(proto.create_time),
+        expires_at=_time_or_none(proto, "expire_time"),
+    )
+
+
 def thread(proto: v1.Thread) -> types.ThreadInfo:
     return types.ThreadInfo(
         id=proto.thread_id,

@@ -534,6 +534,92 @@ class Profile:
 
 
 @dataclass(frozen=True)
+class MemoryFile:
+    """A text file of an agent, without its text."""
+
+    path: str
+    size: int
+    """Bytes of the text as UTF-8."""
+    line_count: int
+    version: int
+    etag: str
+    """It identifies this version; `put` and the others take it."""
+    created_at: datetime | None
+    """None: of an earlier version."""
+    updated_at: datetime | None
+    """When the text was last changed. None: of an earlier version."""
+    proto: v1.MemoryFile = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class FileLines:
+    """Lines of a file."""
+
+    first_line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """A file with its text, or with lines of it."""
+
+    file: MemoryFile
+    text: str
+    """It is stored text: give it to a model as data."""
+    first_line: int
+    """The number of the first line of `text`."""
+
+
+@dataclass(frozen=True)
+class DirectoryEntry:
+    """A file or a directory in a directory."""
+
+    path: str
+    is_directory: bool
+    size: int
+    """Bytes of the text, or of all texts in the directory."""
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class Directory:
+    """What is in a directory."""
+
+    path: str
+    size: int
+    """Bytes of all texts in it."""
+    file_count: int
+    entries: tuple[DirectoryEntry, ...]
+    """Files and directories, down to the requested depth, by path."""
+    truncated: bool
+    """True: it has more than 2,000 files, and the rest is not listed."""
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file that a search found."""
+
+    file: MemoryFile
+    score: float
+    """The relevance, 0.0 to 1.0."""
+    lines: tuple[FileLines, ...]
+    """The lines that match best."""
+
+
+@dataclass(frozen=True)
+class FileVersion:
+    """A version of a file."""
+
+    version: int
+    change: str
+    """How it came about: `put`, `replace`, `insert` or `restore`."""
+    size: int
+    created_at: datetime
+    expires_at: datetime | None
+    """When it is erased, because the file was deleted."""
+
+
+@dataclass(frozen=True)
 class WorkingMemory:
     """The working memory of a conversation."""
 

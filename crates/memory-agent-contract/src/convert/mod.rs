@@ -3,6 +3,7 @@
 
 mod checkpoint;
 mod document;
+mod memory_file;
 mod node;
 mod plan;
 

@@ -1,1 +1,1 @@
-SELECT deleted_count FROM recollect.delete_documents($1, $2, $3, $4, $5, $6)
+SELECT deleted_count FROM recollect.delete_documents($1, $2, $3, $4, $5, $6, $7)

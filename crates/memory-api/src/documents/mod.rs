@@ -3,6 +3,7 @@
 mod request;
 
 use memory_agent_contract::document::NewDocument;
+use memory_agent_contract::memory_file::{FILES, RESERVED};
 use memory_contract::proto::document_service_server::DocumentService;
 use memory_contract::proto::{
     self, DeleteDocumentsRequest, DeleteDocumentsResponse, ExportedDocument, GetDocumentsRequest,
@@ -14,7 +15,7 @@ use memory_contract::{limits, memory::MemoryOwner, page::PageToken};
 use memory_grpc::request::{Fields, next_token, required_user_from};
 use memory_grpc::{ApiError, caller_of};
 use memory_recall::{FoundDocuments, Recall};
-use memory_store::{Caller, FoundDocument, ReadDocuments, Store};
+use memory_store::{Caller, FoundDocument, ReadDocuments, Store, check_reserved};
 use prost::Message as _;
 use tonic::{Request, Response, Status, async_trait};
 
@@ -103,7 +104,8 @@ impl Documents {
         Ok(found.map(Into::into))
     }
 
-    /// Stores an exported document in place of one with its name.
+    /// Stores an exported document in place of one with its name. In a namespace of Recollect's own it
+    /// must be one that a call may have stored.
     pub async fn put_exported(
         &self,
         caller: &Caller,
@@ -114,6 +116,17 @@ impl Documents {
         let owner = owner_of(&mut fields, &document);
         let document = fields.get_all(exported_document_from(document));
         let (owner, document) = fields.all(owner.zip(document))?;
+        let label = document.name.namespace.first().map(String::as_str);
+        if label.is_some_and(|label| label.starts_with(RESERVED)) {
+            check_reserved(&document)?;
+        }
+        if label == Some(FILES) {
+            let wanted = || Amount::of_request(0, bytes);
+            let _admitted = self.quotas.admit(caller, wanted).await?;
+            let files = self.store.memory_files(caller);
+            files.import(&owner, &document).await?;
+            return Ok(());
+        }
         self.store(caller, &owner, &[document], bytes).await?;
         Ok(())
     }

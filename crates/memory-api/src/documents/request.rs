@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use memory_agent_contract::document::{
     DocumentCondition, DocumentName, DocumentQuery, NamespaceQuery, NewDocument,
 };
+use memory_agent_contract::memory_file::RESERVED;
 use memory_contract::{
     Fields, Invalid, InvalidFields, check,
     convert::{duration_in, storable, storable_object},
@@ -22,7 +23,10 @@ pub(super) fn documents_from(
     field: &str,
     documents: Vec<proto::DocumentInput>,
 ) -> Result<Vec<NewDocument>, InvalidFields> {
-    let read = entries(field, documents, document_from)?;
+    let read = entries(field, documents, |document| {
+        not_reserved("namespace", &document.namespace)?;
+        document_from(document)
+    })?;
     unique(field, read.iter().map(|document| &document.name))?;
     Ok(read)
 }
@@ -64,7 +68,10 @@ pub(super) fn document_names_from(
     field: &str,
     names: Vec<proto::DocumentRef>,
 ) -> Result<Vec<DocumentName>, InvalidFields> {
-    entries(field, names, |name| name_from(name.namespace, name.key))
+    entries(field, names, |name| {
+        not_reserved("namespace", &name.namespace)?;
+        name_from(name.namespace, name.key)
+    })
 }
 
 /// Reads a search, without its page token.
@@ -103,12 +110,13 @@ pub(super) fn document_query_from(
         false => limits::MATCHED_OFFSET_MAX,
     };
     let query = DocumentQuery {
-        prefix: fields.take(labels_from("namespace_prefix", namespace_prefix)),
+        prefix: fields.take(prefix_from("namespace_prefix", namespace_prefix)),
         conditions,
         text,
         limit: fields.take(limit_from(page_size)),
         offset: fields.take(count_from("skip", skip, skipped)),
         refresh: refresh_ttl,
+        room: i64::try_from(limits::ANSWER_BYTES).unwrap_or(i64::MAX),
     };
     fields.all(Some(query))
 }
@@ -135,7 +143,7 @@ pub(super) fn namespace_query_from(
         .map(|depth| check::range("max_depth", depth, 1, deepest).map(i32::unsigned_abs))
         .transpose();
     let query = NamespaceQuery {
-        prefix: fields.take(labels_from("prefix", prefix)),
+        prefix: fields.take(prefix_from("prefix", prefix)),
         suffix: fields.take(labels_from("suffix", suffix)),
         depth: fields.take(depth),
         limit: fields.take(limit_from(page_size)),
@@ -216,6 +224,28 @@ fn labels_from(field: &str, labels: Vec<String>) -> Result<Vec<String>, Invalid>
         return Err(Invalid::new(field, problem));
     }
     Ok(labels)
+}
+
+fn prefix_from(field: &str, labels: Vec<String>) -> Result<Vec<String>, Invalid> {
+    not_reserved(field, &labels)?;
+    labels_from(field, labels)
+}
+
+/// Refuses the namespaces that are Recollect's own, which other services read and write.
+fn not_reserved(field: &str, labels: &[String]) -> Result<(), Invalid> {
+    match labels
+        .first()
+        .is_some_and(|label| label.starts_with(RESERVED))
+    {
+        true => Err(Invalid::new(
+            format!("{field}[0]"),
+            format!(
+                "must not begin with `{RESERVED}`, which is reserved; MemoryFileService reads and \
+                 changes files"
+            ),
+        )),
+        false => Ok(()),
+    }
 }
 
 fn condition_from(condition: proto::DocumentCondition) -> Result<DocumentCondition, Invalid> {

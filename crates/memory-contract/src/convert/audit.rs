@@ -242,6 +242,12 @@ pub fn event_from(action: &str, subject: &str, count: i64) -> Event {
         | Action::PutDocuments
         | Action::DeleteDocuments
         | Action::ExpireDocuments
+        | Action::PutMemoryFile
+        | Action::ReplaceInMemoryFile
+        | Action::InsertIntoMemoryFile
+        | Action::DeleteMemoryFile
+        | Action::RenameMemoryFile
+        | Action::RestoreMemoryFile
         | Action::PutCheckpoint
         | Action::PutCheckpointWrites
         | Action::CopyCheckpoints

@@ -27,6 +27,7 @@ BEGIN
     FROM recollect.documents d
     WHERE d.tenant_id = p_tenant AND d.owner = p_owner AND d.text IS NOT NULL
         AND d.path >= v_path AND d.path < recollect.document_path_end(v_path)
+        AND recollect.document_is_shown(d.path, v_path)
         AND (d.expires_at IS NULL OR d.expires_at > clock_timestamp())
         AND (v_filter.path IS NULL OR jsonb_path_match(d.value, v_filter.path, v_filter.vars, true))
         AND (v_filter.equal IS NULL

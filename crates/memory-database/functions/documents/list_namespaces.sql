@@ -20,6 +20,7 @@ BEGIN
     FROM recollect.documents d
     WHERE d.tenant_id = p_tenant AND d.owner = p_owner
         AND d.path >= v_path AND d.path < recollect.document_path_end(v_path)
+        AND recollect.document_is_shown(d.path, v_path)
         AND (d.expires_at IS NULL OR d.expires_at > clock_timestamp())
         AND cardinality(d.namespace) >= GREATEST(cardinality(p_prefix), cardinality(p_suffix))
         AND NOT EXISTS (

@@ -18,6 +18,7 @@ BEGIN
     SELECT d.path, d.key
     FROM recollect.documents d
     WHERE d.tenant_id = p_tenant AND d.owner = p_owner AND d.path >= p_path AND d.path < p_path_end
+        AND recollect.document_is_shown(d.path, p_path)
         -- The former for its index.
         AND d.updated_at > '-infinity' AND d.updated_at > p_since
         AND (d.expires_at IS NULL OR d.expires_at > clock_timestamp())

@@ -12,6 +12,8 @@ CREATE OR REPLACE FUNCTION recollect.put_documents(
     p_max_bytes bigint,
     -- Without it, a document that exists keeps its value, and lives as long.
     p_may_erase boolean,
+    -- What the audit log records. Null: put_documents; empty: nothing.
+    p_action text,
     -- The documents that did not exist.
     OUT created_count bigint,
     -- The place, from 0, of the first value with more than p_max_bytes as JSON text, in which numbers
@@ -86,6 +88,9 @@ BEGIN
     IF v_stored < cardinality(p_keys) THEN
         RAISE SQLSTATE '40001' USING MESSAGE = 'a document was stored meanwhile';
     END IF;
-    PERFORM recollect.audit_of(p_tenant, 'put_documents', NULL, p_app, cardinality(p_keys), p_app, p_user);
+    IF p_action IS DISTINCT FROM '' THEN
+        PERFORM recollect.audit_of(
+            p_tenant, COALESCE(p_action, 'put_documents'), NULL, p_app, cardinality(p_keys), p_app, p_user);
+    END IF;
 END;
 $$;

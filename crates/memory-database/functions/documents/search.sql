@@ -52,7 +52,8 @@ BEGIN
                 SELECT d.path, d.key, d.updated_at
                 FROM matched m
                 CROSS JOIN LATERAL recollect.document_named(p_tenant, p_owner, m.path, m.key) AS d
-                WHERE (v_filter.path IS NULL OR jsonb_path_match(d.value, v_filter.path, v_filter.vars, true))
+                WHERE recollect.document_is_shown(d.path, v_path)
+                    AND (v_filter.path IS NULL OR jsonb_path_match(d.value, v_filter.path, v_filter.vars, true))
                     AND (v_filter.equal IS NULL
                         OR recollect.document_equals(d.value, v_filter.names, v_filter.wanted, v_filter.equal))
                 ORDER BY d.updated_at DESC, d.path, d.key
@@ -89,6 +90,7 @@ BEGIN
             FROM recollect.documents d
             WHERE d.tenant_id = p_tenant AND d.owner = p_owner
                 AND d.path >= v_path AND d.path < recollect.document_path_end(v_path)
+                AND recollect.document_is_shown(d.path, v_path)
                 AND (d.expires_at IS NULL OR d.expires_at > clock_timestamp())
                 AND (v_filter.path IS NULL OR jsonb_path_match(d.value, v_filter.path, v_filter.vars, true))
                 AND (v_filter.equal IS NULL

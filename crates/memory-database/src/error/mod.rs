@@ -7,8 +7,8 @@ use memory_postgres::PostgresError;
 use tokio_postgres::error::SqlState;
 
 pub use nouns::{
-    AppendError, CheckpointError, KeyError, MemoryError, NodeError, PlanError, SecretError,
-    SubscriptionError, ThreadError,
+    AppendError, CheckpointError, KeyError, MemoryError, MemoryFileError, NodeError, PlanError,
+    SecretError, SubscriptionError, ThreadError,
 };
 
 /// Raised by `functions/memories/check_count.sql`.
@@ -38,6 +38,9 @@ pub enum StoreError {
     /// Errors of long-term memories.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// Errors of files of agents.
+    #[error(transparent)]
+    MemoryFile(#[from] MemoryFileError),
     /// Errors of plans and logs of attempts.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -161,6 +164,7 @@ impl StoreError {
             | Self::Thread(_)
             | Self::Append(_)
             | Self::Memory(_)
+            | Self::MemoryFile(_)
             | Self::Plan(_)
             | Self::Node(_)
             | Self::Key(_)

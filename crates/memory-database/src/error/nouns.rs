@@ -113,6 +113,56 @@ pub enum CheckpointError {
     ValuesDiffer,
 }
 
+/// Why a call on files of agents failed.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryFileError {
+    /// The user has no such file or directory.
+    #[error("there is no such file or directory")]
+    NotFound,
+    /// The file has no such version.
+    #[error("the file has no such version")]
+    VersionNotFound,
+    /// The path names a directory, and the call is for a file.
+    #[error("the path names a directory")]
+    IsDirectory,
+    /// The path leads through a file, as if it were a directory.
+    #[error("the path leads through a file")]
+    BelowFile,
+    /// There is a file or a directory at the new path.
+    #[error("there is a file or a directory at the new path")]
+    Exists,
+    /// The new path is in the directory that is renamed.
+    #[error("a directory cannot be renamed into itself")]
+    IntoItself,
+    /// A file in the renamed directory would have too long a path.
+    #[error("a file would have too long a path")]
+    PathTooLong,
+    /// The text to replace does not occur.
+    #[error("the text to replace does not occur")]
+    TextNotFound,
+    /// The text to replace occurs more than once.
+    #[error("the text to replace occurs more than once")]
+    TextNotUnique {
+        /// The numbers of the lines where it begins, from 1.
+        lines: Vec<usize>,
+    },
+    /// The file has fewer lines.
+    #[error("the file has {lines} lines")]
+    LineOutOfRange {
+        /// How many it has.
+        lines: usize,
+    },
+    /// The text would have too many bytes.
+    #[error("the file would be too large")]
+    TooLarge,
+    /// The user has as many files as a user may have.
+    #[error("the user has as many files as a user may have")]
+    TooMany,
+    /// The user's files would have too many bytes together.
+    #[error("the user's files would be too large together")]
+    TooManyBytes,
+}
+
 /// Errors of plans and logs of attempts and events.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {

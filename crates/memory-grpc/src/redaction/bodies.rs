@@ -38,7 +38,7 @@ pub(super) fn replace(
         .collect::<Option<_>>()?;
     let mut messages = DynamicMessage::new(request.descriptor());
     messages.set_field(&descriptor, Value::List(inputs));
-    let (redacted, fields) = texts::replace(&mut messages, kinds);
+    let (redacted, fields) = texts::replace(&mut messages, kinds, false);
     if !redacted.is_empty() {
         request.set_field(&descriptor, messages.get_field(&descriptor).into_owned());
         request.clear_field_by_name(BODIES);

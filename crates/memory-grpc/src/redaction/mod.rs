@@ -115,7 +115,8 @@ impl Redactor {
         let size = request.encoded_len();
         let mut taken = std::mem::replace(request, DynamicMessage::new(request.descriptor()));
         let work = move || {
-            let (mut redacted, mut fields) = texts::replace(&mut taken, kinds);
+            let refused = redaction == Redaction::Refuse;
+            let (mut redacted, mut fields) = texts::replace(&mut taken, kinds, refused);
             if let Some((also_redacted, also_fields)) = bodies::replace(&mut taken, kinds) {
                 redacted.add_all(also_redacted);
                 fields.extend(also_fields);

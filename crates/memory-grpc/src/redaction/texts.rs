@@ -38,6 +38,7 @@ const TEXTS: &[(&str, Form, &[&str])] = &[
     ("ExportedDocument", Form::Json, &["json"]),
     ("File", Form::Plain, &["name"]),
     ("FileRef", Form::Plain, &["name", "caption"]),
+    ("InsertIntoMemoryFileRequest", Form::Plain, &["text"]),
     ("ListAttemptsRequest", Form::Plain, &["task"]),
     ("Memory", Form::Plain, &["text", "topics", "entities"]),
     ("Memory", Form::Json, &["metadata", "attributes"]),
@@ -54,14 +55,21 @@ const TEXTS: &[(&str, Form, &[&str])] = &[
     ("Plan", Form::Json, &["data"]),
     ("PlanStep", Form::Plain, &["title", "result"]),
     ("PutCheckpointRequest", Form::Json, &["metadata"]),
+    ("PutMemoryFileRequest", Form::Plain, &["text"]),
     ("PutWorkingMemoryRequest", Form::Plain, &["summary"]),
     ("PutWorkingMemoryRequest", Form::Json, &["data"]),
     ("Reasoning", Form::Plain, &["text", "summaries"]),
     ("RecallRequest", Form::Plain, &["query"]),
+    (
+        "ReplaceInMemoryFileRequest",
+        Form::Plain,
+        &["old_text", "new_text"],
+    ),
     ("ResolveThreadRequest", Form::Plain, &["title"]),
     ("ResolveThreadRequest", Form::Json, &["metadata"]),
     ("SearchDocumentsRequest", Form::Plain, &["query"]),
     ("SearchMemoriesRequest", Form::Plain, &["query"]),
+    ("SearchMemoryFilesRequest", Form::Plain, &["query"]),
     ("SearchRequest", Form::Plain, &["query"]),
     ("Thread", Form::Plain, &["title"]),
     ("Thread", Form::Json, &["metadata"]),
@@ -72,6 +80,10 @@ const TEXTS: &[(&str, Form, &[&str])] = &[
     ("UpdatePlanStepRequest", Form::Plain, &["current_phase"]),
     ("UpdateWorkingMemoryDataRequest", Form::Json, &["patch"]),
 ];
+
+/// Texts that are only looked for in what is stored: to refuse them would keep what was stored before the
+/// policy from being removed.
+const LOOKED_FOR: [(&str, &str); 1] = [("ReplaceInMemoryFileRequest", "old_text")];
 
 /// What vouches for a model's text or reasoning. It does not for a changed one, and providers refuse
 /// reasoning with a wrong one.
@@ -88,10 +100,15 @@ pub(super) fn form_of(message: &str, field: &str) -> Option<Form> {
 }
 
 /// Replaces what the texts of a message have of the kinds. Returns what was found, by its name and
-/// by the paths of the fields.
-pub(super) fn replace(message: &mut DynamicMessage, kinds: Kinds) -> (Redacted, Vec<Invalid>) {
+/// by the paths of the fields. Where it is to be `refused`, texts that are not stored are left alone.
+pub(super) fn replace(
+    message: &mut DynamicMessage,
+    kinds: Kinds,
+    refused: bool,
+) -> (Redacted, Vec<Invalid>) {
     let mut walk = Walk {
         kinds,
+        refused,
         found: Redacted::default(),
         fields: Vec::new(),
     };
@@ -101,6 +118,7 @@ pub(super) fn replace(message: &mut DynamicMessage, kinds: Kinds) -> (Redacted, 
 
 struct Walk {
     kinds: Kinds,
+    refused: bool,
     found: Redacted,
     fields: Vec<Invalid>,
 }
@@ -116,6 +134,9 @@ impl Walk {
                 "" => field.name().to_owned(),
                 path => format!("{path}.{}", field.name()),
             };
+            if self.refused && LOOKED_FOR.contains(&(descriptor.name(), field.name())) {
+                continue;
+            }
             let form = form_of(descriptor.name(), field.name());
             let is_own = form.is_some() || field.name() == "reasoning";
             changed |= self.value(value, form, &path) && is_own;
@@ -191,7 +212,7 @@ mod tests {
         "agent_session_key", "app_id_prefixes", "user_id_prefixes", "user_of_all_apps",
         "session_key", "tenant", "superseded_by", "task_path", "id", "key", "namespace",
         "namespace_prefix", "prefix", "suffix", "name", "names", "input_name", "channel", "version",
-        "actor", "kind", "made_by", "url", "storage_key", "memory_space", "time_zone",
+        "actor", "kind", "made_by", "url", "storage_key", "memory_space", "time_zone", "path", "new_path",
         // A state, a page, a type or a setting.
         "etag", "page_token", "cursor", "at_least_as_fresh", "before", "revision", "order_by",
         "last_error", "expected_head", "checksum", "type", "types", "mime_type", "model", "field", "index_fields",
@@ -284,7 +305,7 @@ mod tests {
             let mut message = DynamicMessage::new(reasoning.clone());
             message.set_field_by_name("text", Value::String(text.to_owned()));
             message.set_field_by_name("signature", Value::String("EqoB".to_owned()));
-            replace(&mut message, Kinds::from([SensitiveKind::Email]));
+            replace(&mut message, Kinds::from([SensitiveKind::Email]), false);
             message
         };
         assert!(redacted("I write to her.").has_field_by_name("signature"));

@@ -9,6 +9,7 @@
 mod documents;
 mod import;
 mod memories;
+mod memory_files;
 mod names;
 mod nodes;
 mod plans;
@@ -354,6 +355,7 @@ impl Answer {
             ),
             StoreError::Subscription(error) => Self::subscription(&error),
             StoreError::Plan(error) => Self::plan(&error),
+            StoreError::MemoryFile(error) => Self::memory_file(&error),
             StoreError::OutOfBounds => Self::out_of_bounds(None),
             StoreError::DeletionInProgress => Self::new(
                 Code::FailedPrecondition,

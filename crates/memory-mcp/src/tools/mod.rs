@@ -5,6 +5,7 @@ mod context;
 mod forget;
 mod history;
 mod memories;
+mod memory_files;
 mod profile;
 mod recall;
 mod remember;
@@ -34,7 +35,7 @@ pub(crate) struct RegisteredTool {
 }
 
 /// All tools, in the order in which they are listed.
-static TOOLS: LazyLock<[RegisteredTool; 9]> = LazyLock::new(|| {
+static TOOLS: LazyLock<[RegisteredTool; 10]> = LazyLock::new(|| {
     [
         entry::<remember::Remember>(),
         entry::<recall::Recall>(),
@@ -45,6 +46,7 @@ static TOOLS: LazyLock<[RegisteredTool; 9]> = LazyLock::new(|| {
         entry::<sessions::ListSessions>(),
         entry::<memories::ListMemories>(),
         entry::<forget::Forget>(),
+        entry::<memory_files::MemoryFiles>(),
     ]
 });
 

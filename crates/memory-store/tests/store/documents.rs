@@ -10,7 +10,7 @@ async fn a_named_document_is_looked_up_alone_however_few_there_were_when_that_wa
     let get = r#"SELECT * FROM recollect.get_documents('acme', '\x01', ARRAY['["a"]', '["a"]'],
         ARRAY['7', '8'], true, 1000000)"#;
     let delete = r#"SELECT recollect.delete_documents('acme', 'test', 'app', '\x01', ARRAY['["a"]'],
-        ARRAY['9'])"#;
+        ARRAY['9'], NULL)"#;
     for call in [get, delete] {
         // Postgres keeps a plan after five executions.
         for _ in 0..8 {
@@ -20,7 +20,7 @@ async fn a_named_document_is_looked_up_alone_however_few_there_were_when_that_wa
     let put = format!(
         r#"SELECT recollect.put_documents('acme', 'test', 'app', '', '\x01', array_agg(CAST('["a"]' AS text)),
             array_agg(n::text), array_agg('{{"number": ' || n || '}}'), array_agg(NULL::text),
-            array_agg(NULL::text), array_agg(3600::double precision), 1000000, true)
+            array_agg(NULL::text), array_agg(3600::double precision), 1000000, true, NULL)
         FROM generate_series(1, {DOCUMENTS}) AS n"#
     );
     service.batch_execute(&put).await.unwrap();

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use memory_contract::proto::{
     admin_service_client::AdminServiceClient, context_service_client::ContextServiceClient,
-    ledger_service_client::LedgerServiceClient, memory_service_client::MemoryServiceClient,
-    message_service_client::MessageServiceClient,
+    ledger_service_client::LedgerServiceClient,
+    memory_file_service_client::MemoryFileServiceClient,
+    memory_service_client::MemoryServiceClient, message_service_client::MessageServiceClient,
     observation_service_client::ObservationServiceClient, plan_service_client::PlanServiceClient,
     recall_service_client::RecallServiceClient,
     subscription_service_client::SubscriptionServiceClient,
@@ -122,6 +123,11 @@ impl Client {
 
     pub fn memories(&self) -> MemoryServiceClient<Transport> {
         MemoryServiceClient::new(self.transport.clone()).max_decoding_message_size(MESSAGE_BYTES)
+    }
+
+    pub fn memory_files(&self) -> MemoryFileServiceClient<Transport> {
+        MemoryFileServiceClient::new(self.transport.clone())
+            .max_decoding_message_size(MESSAGE_BYTES)
     }
 
     pub fn working_memories(&self) -> WorkingMemoryServiceClient<Transport> {

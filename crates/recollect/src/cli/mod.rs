@@ -55,6 +55,7 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Hook(args) => commands::hook::run(args).await,
         Command::Proxy(args) => commands::proxy::run(args).await,
         Command::Memory(args) => commands::memory::run(args).await,
+        Command::Files(args) => commands::files::run(args).await,
         Command::Apps(args) => commands::owners::apps(args).await,
         Command::Users(args) => commands::owners::users(args).await,
         Command::Threads(args) => commands::threads::run(args).await,

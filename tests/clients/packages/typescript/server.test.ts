@@ -328,6 +328,36 @@ test("memories are remembered, found, listed and forgotten", async () => {
   assert.equal(await memories.forget(added.memory!), false);
 });
 
+test("files of an agent have versions, and answer the commands of the memory tool", async () => {
+  const files = recollect.files(newSession());
+  const created = await files.put("/projects/garden.md", "# Garden\n\n- Plant tulips.\n");
+  assert.deepEqual([created.version, created.lineCount], [1n, 3]);
+  const edited = await files.replace("/projects/garden.md", "tulips", "roses", { etag: created.etag });
+  assert.equal(edited.version, 2n);
+  await assert.rejects(files.insert("/projects/garden.md", 0, "x", { etag: created.etag }), { reason: "ETAG_CHANGED" });
+  await files.insert("/projects/garden.md", 3, "- Order compost.");
+  assert.equal(await files.read("/projects/garden.md", { firstLine: 4 }), "- Order compost.\n");
+  assert.match(await files.diff("/projects/garden.md", { from: 1, to: 2 }), /\n-- Plant tulips.\n\+- Plant roses.\n/);
+  assert.deepEqual((await files.search("compost"))[0]?.lines.map(({ firstLine }) => firstLine), [4]);
+  assert.equal(await files.rename("/projects", "/archive"), 1n);
+  assert.equal((await files.view("/")).directory?.fileCount, 1n);
+  assert.equal(await files.delete("/archive/garden.md"), 1n);
+  assert.equal((await files.versions("/archive/garden.md")).length, 3);
+  assert.equal((await files.restore("/archive/garden.md", 1)).version, 4n);
+
+  const path = "/memories/archive/garden.md";
+  assert.match(await files.handle({ command: "view", path: "/memories" }), /26B\t\/memories\/archive\/garden.md$/);
+  assert.match(await files.handle({ command: "view", path, view_range: [3, -1] }), /:\n {5}3\t- Plant tulips\.$/);
+  assert.equal(await files.handle({ command: "create", path, file_text: "" }), `Error: File ${path} already exists`);
+  const twice = await files.handle({ command: "str_replace", path, old_str: "a", new_str: "" });
+  assert.match(twice, /Multiple occurrences of old_str `a` in lines: 1, 3\. Please ensure it is unique$/);
+  const beyond = await files.handle({ command: "insert", path, insert_line: 9, insert_text: "x" });
+  assert.match(beyond, /Invalid `insert_line` parameter: 9\. .*: \[0, 3\]$/);
+  assert.match(await files.handle({ command: "delete", path: "/etc/passwd" }), /^Error: Path must start with \/memories/);
+  assert.equal(await files.handle({ command: "delete", path }), `Successfully deleted ${path}`);
+  assert.match(await files.handle({ command: "view", path }), /does not exist\. Please provide a valid path\.$/);
+});
+
 test("memories are found by time and thread, and over an app", async () => {
   const names = newSession();
   const memory = recollect.session(names);

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from recollect import _requests, _results, types, v1
 from recollect._arguments import make
+from recollect._async.files import AsyncFiles
 from recollect._async.pages import pages
 from recollect._async.threads import AsyncThreads
 from recollect._connect import AsyncChannels
@@ -28,6 +29,11 @@ class AsyncUser(AsyncThreads):
     @property
     def _target(self) -> v1.Target:
         return v1.Target(user=self.ref)
+
+    @property
+    def files(self) -> AsyncFiles:
+        """The text files that agents keep for the user. No call is made."""
+        return AsyncFiles(self._channels, self.ref)
 
     async def remember(
         self,

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from recollect import _requests, _results, types, v1
 from recollect._arguments import make
+from recollect._sync.files import Files
 from recollect._sync.pages import pages
 from recollect._sync.threads import Threads
 from recollect._connect import Channels
@@ -29,6 +30,11 @@ class User(Threads):
     @property
     def _target(self) -> v1.Target:
         return v1.Target(user=self.ref)
+
+    @property
+    def files(self) -> Files:
+        """The text files that agents keep for the user. No call is made."""
+        return Files(self._channels, self.ref)
 
     def remember(
         self,

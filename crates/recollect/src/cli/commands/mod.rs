@@ -9,6 +9,7 @@ pub mod demo;
 pub mod dev;
 pub mod doctor;
 pub mod export;
+pub mod files;
 pub mod health;
 pub mod history;
 pub mod hook;

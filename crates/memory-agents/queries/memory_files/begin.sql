@@ -1,0 +1,1 @@
+SELECT file_count, byte_count FROM recollect.begin_memory_files($1, $2, $3, $4)

@@ -1,0 +1,1 @@
+SELECT recollect.keep_memory_file_versions($1, $2, $3, $4)
