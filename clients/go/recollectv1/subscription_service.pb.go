@@ -43,7 +43,7 @@ type Subscription struct {
 	// enabled is whether changes become events, and events are sent. A receiver that
 	// answers 410 (Gone) disables its subscription.
 	Enabled bool `protobuf:"varint,6,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	// waiting_count is the number of events that wait, counted up to 1,000,000.
+	// waiting_count is the number of events that wait, counted up to 10,000.
 	WaitingCount int64 `protobuf:"varint,7,opt,name=waiting_count,json=waitingCount,proto3" json:"waiting_count,omitempty"`
 	// lag is the age of the oldest waiting event. Zero: none is waiting.
 	Lag *durationpb.Duration `protobuf:"bytes,8,opt,name=lag,proto3" json:"lag,omitempty"`

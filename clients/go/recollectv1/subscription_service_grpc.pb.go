@@ -64,10 +64,11 @@ type SubscriptionServiceClient interface {
 	// called for it.
 	//
 	// One stream or worker at a time delivers a subscription: others wait until it ends, and
-	// a webhook pauses. The stream ends as WatchThread does.
+	// a webhook pauses. With a URL it requires KEY_SCOPE_ADMIN. The stream ends as
+	// WatchThread does.
 	StreamEvents(ctx context.Context, in *StreamEventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamEventsResponse], error)
 	// AcknowledgeEvents deletes the events of a batch, so that they are not delivered
-	// again. It is idempotent.
+	// again. It is idempotent. If the subscription has a URL, it requires KEY_SCOPE_ADMIN.
 	AcknowledgeEvents(ctx context.Context, in *AcknowledgeEventsRequest, opts ...grpc.CallOption) (*AcknowledgeEventsResponse, error)
 }
 
@@ -203,10 +204,11 @@ type SubscriptionServiceServer interface {
 	// called for it.
 	//
 	// One stream or worker at a time delivers a subscription: others wait until it ends, and
-	// a webhook pauses. The stream ends as WatchThread does.
+	// a webhook pauses. With a URL it requires KEY_SCOPE_ADMIN. The stream ends as
+	// WatchThread does.
 	StreamEvents(*StreamEventsRequest, grpc.ServerStreamingServer[StreamEventsResponse]) error
 	// AcknowledgeEvents deletes the events of a batch, so that they are not delivered
-	// again. It is idempotent.
+	// again. It is idempotent. If the subscription has a URL, it requires KEY_SCOPE_ADMIN.
 	AcknowledgeEvents(context.Context, *AcknowledgeEventsRequest) (*AcknowledgeEventsResponse, error)
 	mustEmbedUnimplementedSubscriptionServiceServer()
 }

@@ -29,15 +29,18 @@ CREATE TABLE recollect.subscriptions (
     batch_id uuid,
     batch bigint[] NOT NULL DEFAULT '{}',
     batch_dropped bigint NOT NULL DEFAULT 0,
-    -- Events acknowledged, events dropped, and how many of these the receiver was told of.
+    -- Events acknowledged, events dropped, and how many of these were reported to the receiver.
     delivered_count bigint NOT NULL DEFAULT 0,
     dropped_count bigint NOT NULL DEFAULT 0,
     reported_count bigint NOT NULL DEFAULT 0,
     -- Failed attempts since the last that succeeded.
     attempts integer NOT NULL DEFAULT 0,
-    -- Not to be sent before; the end of the lease while there is one.
+    -- The end of the lease while there is one, else that of the last one: the next turn is that of the
+    -- subscription that has waited longest.
     available_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     lease_id uuid,
+    -- A worker does not send before, after a failure. A stream may read, and does not shorten it.
+    retry_at timestamptz,
     -- Why the last attempt failed, and when; empty: it succeeded.
     last_error text NOT NULL DEFAULT '',
     failed_at timestamptz,
@@ -52,8 +55,8 @@ CREATE TABLE recollect.subscriptions (
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON recollect.subscriptions TO recollect_service;
 CREATE POLICY worker ON recollect.subscriptions TO recollect_worker USING (true);
-GRANT SELECT (tenant_id, name, number, pushes, enabled, batch, dropped_count, available_at, lease_id, ctid),
-    UPDATE (dropped_count, available_at, lease_id)
+GRANT SELECT (tenant_id, name, number, pushes, enabled, batch, dropped_count, available_at, lease_id, retry_at, ctid),
+    UPDATE (dropped_count, available_at, lease_id, retry_at)
     ON recollect.subscriptions TO recollect_worker;
 
 -- Changes that a subscription has yet to deliver, without content. Each is written in the change's

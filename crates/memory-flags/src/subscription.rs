@@ -14,7 +14,7 @@ Examples:
   recollect subscription list
 
 Without --url the events of a subscription are only streamed. create and delete need a
-key with the scope `admin`.")]
+key with the scope `admin`, and so does stream if the subscription has a URL.")]
 pub struct SubscriptionArgs {
     /// What to do.
     #[command(subcommand)]

@@ -51,6 +51,9 @@ pub enum ApiError {
         /// The path of the field.
         field: Option<String>,
     },
+    /// Events that a worker sends to a receiver would be taken by a caller who is no administrator.
+    #[error("the API key may not take the events of a webhook")]
+    WebhookDenied,
     /// The caller's key is bound to other apps or users.
     #[error("the caller's bounds exclude it")]
     OutOfBounds {
@@ -162,6 +165,7 @@ impl ApiError {
             | Self::MessageNotFound { .. }
             | Self::Unauthenticated
             | Self::PermissionDenied { .. }
+            | Self::WebhookDenied
             | Self::OutOfBounds { .. }
             | Self::StorageFull { .. }
             | Self::DeadlineExceeded

@@ -9,7 +9,7 @@ use memory_database::{
 };
 use memory_postgres::{Params, query};
 
-use crate::{StoreError, WorkerStore};
+use crate::{SUBSCRIPTION_LEASE, StoreError, WorkerStore};
 
 /// The longest pause of memory-agents/queries/object_deletions/claim.sql.
 const MAX_DELETION_PAUSE: Duration = Duration::from_secs(3_600);
@@ -64,7 +64,13 @@ impl WorkerStore {
                 "true",
                 COLLECTION_LEASE,
             ),
-            ("subscriptions", "available_at", "true", MAX_RETRY_PAUSE),
+            ("subscriptions", "available_at", "true", SUBSCRIPTION_LEASE),
+            (
+                "subscriptions",
+                "retry_at",
+                "x.retry_at IS NOT NULL",
+                MAX_RETRY_PAUSE,
+            ),
         ];
         let mut count = 0;
         for pool in [Some(&self.workers.pool), self.workers.main.as_ref()]

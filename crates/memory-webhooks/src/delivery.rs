@@ -1,7 +1,7 @@
 //! Delivers what is due.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use memory_runtime::{error_chain, task};
 use memory_store::{
@@ -19,6 +19,9 @@ use crate::post::{Failed, Sender};
 const RECEIVERS: u32 = 256;
 /// Batches that one receiver gets in a row; then others have their turn.
 const TURN: usize = 20;
+/// A turn begins no further batch after this time. A last one of 10 seconds, which is the longest that a
+/// receiver may take, ends it after 15.
+const TURN_TIME: Duration = Duration::from_secs(5);
 /// The pause of an idle worker.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The longest pause after the first failure; it doubles with each further one.
@@ -121,7 +124,11 @@ impl Webhooks {
         stop: &CancellationToken,
     ) -> Result<(), StoreError> {
         let caller = Caller::worker(due.tenant.clone());
+        let began = Instant::now();
         for _ in 0..TURN {
+            if began.elapsed() >= TURN_TIME {
+                break;
+            }
             let sent = tokio::select! {
                 // The batch is sent again.
                 () = stop.cancelled() => break,
@@ -147,10 +154,7 @@ impl Webhooks {
         let sent = match self.subscriptions.webhook(caller, due).await {
             Ok(Some(webhook)) => self.sender.send(&webhook, name, &batch).await,
             Ok(None) => return Ok(Ended::Idle),
-            Err(error @ StoreError::Secret(_)) => {
-                Err(Failed::Later(error.to_string(), Some(LONGEST_PAUSE)))
-            }
-            Err(error) => return Err(error),
+            Err(error) => Err(unreadable(error)?),
         };
         let Err(failed) = sent else {
             counter!("recollect_subscription_deliveries_total", "outcome" => "ok").increment(1);
@@ -184,6 +188,19 @@ impl Webhooks {
         counter!("recollect_subscription_deliveries_total", "outcome" => outcome).increment(1);
         self.subscriptions.fail(caller, due, &why, pause).await
     }
+}
+
+/// The failure of a subscription whose secret cannot be read, which repeating does not change; other
+/// errors are returned.
+fn unreadable(error: StoreError) -> Result<Failed, StoreError> {
+    let why = match error {
+        StoreError::Secret(_) => error.to_string(),
+        StoreError::Corrupt { .. } => {
+            format!("{error}; make a new secret with RotateSubscriptionSecret")
+        }
+        error => return Err(error),
+    };
+    Ok(Failed::Later(why, Some(LONGEST_PAUSE)))
 }
 
 /// The pause after a failure that this many came before: half of it and a random part of the other

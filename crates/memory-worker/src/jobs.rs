@@ -23,6 +23,8 @@ use crate::rewrite::Rewrite;
 const BATCH_ROWS: u32 = 500;
 /// Rows of each queue that one run makes due after the clock was set back, at most.
 const BATCH_DUE: u32 = 5_000;
+/// Events of one queue that one run drops because of their age, and because of their number, at most.
+const BATCH_EVENTS: u32 = 20_000;
 /// Nodes flushed, or objects deleted, in one run at most.
 const BATCH_OBJECTS: u32 = 64;
 /// Apps whose memories one run looks at, at most.
@@ -35,7 +37,7 @@ const QUEUE_INTERVAL: Duration = Duration::from_secs(1);
 const SETTLE_INTERVAL: Duration = Duration::from_secs(60);
 /// The interval of the job that notices a clock that was set back. It reads every queue.
 const CLOCK_INTERVAL: Duration = Duration::from_secs(5);
-/// The interval of the job that bounds the queues of subscriptions. It counts them.
+/// The interval of the job that bounds the queues of subscriptions. It counts those that may be full.
 const EVENTS_INTERVAL: Duration = Duration::from_secs(10);
 /// The interval of jobs that measure queues.
 const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
@@ -261,17 +263,11 @@ async fn erase_outside(
     let Some(erasure) = workers.erasures(store).claim_outside().await? else {
         return Ok(false);
     };
-    let scope = &erasure.scope;
-    let (tenant, app) = (&erasure.tenant, scope.app());
-    let mut erased = indexes
-        .erase(&Selection::owner(tenant, app, scope.user()))
-        .await;
-    // What the user said in threads of others.
-    let user = scope.user().filter(|user| !user.is_empty());
-    if erased.is_ok()
-        && let Some(user) = user
-    {
-        erased = indexes.erase(&Selection::said_by(tenant, app, user)).await;
+    let mut erased = Ok(());
+    for selection in Selection::of_deletion(&erasure.tenant, &erasure.scope) {
+        if erased.is_ok() {
+            erased = indexes.erase(&selection).await;
+        }
     }
     let erased = match (erased.map_err(|error| error_chain(&error)), rewrite) {
         (Ok(()), Some(rewrite)) => rewrite().await.map(|()| true),
@@ -284,14 +280,28 @@ async fn erase_outside(
     ended.await.map(|()| erased.is_ok())
 }
 
-/// Drops events of subscriptions that are too old or too many, and measures their queues.
-async fn sweep_events(queue: SubscriptionQueue) -> Result<More, StoreError> {
-    let (dropped, more) = queue.sweep(BATCH_DUE).await?;
-    counter!("recollect_subscription_dropped_total").increment(dropped);
-    let stats = queue.stats().await?;
+/// Drops events of subscriptions that are too old or too many, one queue at a time, and measures the
+/// queues.
+async fn sweep_events(events: SubscriptionQueue) -> Result<More, StoreError> {
+    let (mut lost, mut more, mut failed) = (0, false, None);
+    for queue in events.unbounded().await? {
+        match events.sweep(&queue, BATCH_EVENTS).await {
+            Ok((dropped, left)) => {
+                lost += dropped;
+                more |= left;
+            }
+            // The other queues are bounded nevertheless.
+            Err(error) => failed = Some(error),
+        }
+    }
+    counter!("recollect_subscription_dropped_total").increment(lost);
+    let stats = events.stats().await?;
     gauge!("recollect_subscription_depth").set(stats.depth as f64);
     gauge!("recollect_subscription_lag_seconds").set(stats.lag.as_secs_f64());
-    Ok(more)
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(more),
+    }
 }
 
 /// Whether a run filled its batch, so that more may be left.
@@ -411,7 +421,7 @@ pub(crate) fn describe_metrics() {
     );
     describe_gauge!(
         "recollect_subscription_depth",
-        "Events waiting to be delivered to subscribers."
+        "Events waiting to be delivered to subscribers; above 100,000 an estimate."
     );
     describe_gauge!(
         "recollect_subscription_lag_seconds",

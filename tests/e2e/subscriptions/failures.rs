@@ -3,11 +3,14 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use memory_contract::proto::{CreateSubscriptionRequest, ListSubscriptionsRequest};
+use memory_contract::proto::{
+    CreateSubscriptionRequest, ListSubscriptionsRequest, RotateSubscriptionSecretRequest,
+};
 use recollect_tests::{
     Client, Receiver, ReceiverAnswer, Server, apply, eventually, free_addr, trial_with_own_server,
 };
 
+use super::scope::database;
 use super::{NAME, SOON, appends, are_whole, get, has_taken, options, subscribe};
 
 /// Appends to one new thread.
@@ -119,6 +122,11 @@ async fn f10_webhooks_resume_where_they_stopped() {
         client.append_text(&thread_id, "hello").await;
     }
     has_taken(&first, 20).await;
+    // A batch whose answer a receiver did not get to send comes again.
+    eventually("all are acknowledged", SOON, async || {
+        get(&client, NAME).await.waiting_count == 0
+    })
+    .await;
     let mut events = first.events();
     drop(first);
     for _ in 0..150 {
@@ -148,6 +156,29 @@ async fn f10_a_receiver_that_is_gone_disables_its_subscription() {
     write(&client, 1).await;
     let state = get(&client, NAME).await;
     assert_eq!((state.waiting_count, receiver.deliveries().len()), (1, 1));
+}
+
+#[apply(trial_with_own_server)]
+async fn f10_a_secret_that_cannot_be_read_is_a_failure_until_it_is_rotated() {
+    let (_dir, server, client) = Server::start_own(&options()).await;
+    let receiver = Receiver::new();
+    subscribe(&client, appends(&receiver.url())).await;
+    let database = database(server.ready().line["postgres"].as_str().unwrap()).await;
+    let spoil = "UPDATE recollect.subscriptions SET nonce = decode(repeat('00', 12), 'hex')";
+    assert_eq!(database.execute(spoil, &[]).await.unwrap(), 1);
+    write(&client, 1).await;
+    eventually("the failure is visible", SOON, async || {
+        let state = get(&client, NAME).await;
+        state.failed_attempts > 0 && state.last_error.contains("RotateSubscriptionSecret")
+    })
+    .await;
+    assert!(receiver.deliveries().is_empty());
+    let request = RotateSubscriptionSecretRequest {
+        name: NAME.to_owned(),
+    };
+    let secret = client.call(request).await.secret;
+    has_taken(&receiver, 1).await;
+    assert!(receiver.deliveries()[0].is_signed_with(&secret));
 }
 
 #[apply(trial_with_own_server)]

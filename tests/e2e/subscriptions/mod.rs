@@ -1,4 +1,4 @@
-//! Subscriptions tell of each change at least once and in order, by webhooks and by streams.
+//! Subscriptions deliver each change at least once and in order, by webhooks and by streams.
 
 mod addresses;
 mod delivery;

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use memory_contract::proto::{
-    AcknowledgeEventsRequest, StreamEventsRequest, StreamEventsResponse, SubscriptionEvent,
+    AcknowledgeEventsRequest, CreateApiKeyRequest, CreateSubscriptionRequest, KeyScope,
+    StreamEventsRequest, StreamEventsResponse, SubscriptionEvent,
 };
 use recollect_tests::{Client, Key, Receiver, Server, apply, eventually, trial_with_own_server};
 use tokio::time::timeout;
-use tonic::Streaming;
+use tonic::{Code, Streaming};
 
 use super::{NAME, SOON, appends, get, has_taken, options, subscribe};
 
@@ -130,4 +131,53 @@ async fn f11_a_stream_takes_the_place_of_a_webhook_that_fails() {
     write(&client, &thread_id, 1).await;
     has_taken(&receiver, 1).await;
     assert_eq!(receiver.events()[0]["subject"], "2");
+}
+
+#[apply(trial_with_own_server)]
+async fn f11_only_an_administrator_takes_the_events_of_a_webhook() {
+    let (_dir, server, client) = Server::start_own(&options()).await;
+    let receiver = Receiver::answering(|_| recollect_tests::ReceiverAnswer::status(500));
+    subscribe(&client, appends(&receiver.url())).await;
+    let streamed = CreateSubscriptionRequest {
+        name: "streamed".to_owned(),
+        ..appends("")
+    };
+    subscribe(&client, streamed).await;
+    let request = CreateApiKeyRequest {
+        name: "reader".to_owned(),
+        scopes: vec![KeyScope::Read.into()],
+        ..Default::default()
+    };
+    let secret = client.call(request).await.secret;
+    let header = format!("Bearer {secret}");
+    let reader = Client::with_authorization(&server.ready().addr, Some(&header)).await;
+    let thread_id = client.thread("app").await;
+    write(&client, &thread_id, 1).await;
+
+    let request = StreamEventsRequest {
+        name: NAME.to_owned(),
+    };
+    let refused = reader.subscriptions().stream_events(request).await;
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    assert!(refused.message().contains("has a URL"), "{refused}");
+    let batch = next(&mut stream(&client).await).await;
+    let request = |name: &str, batch_id: String| AcknowledgeEventsRequest {
+        name: name.to_owned(),
+        batch_id,
+    };
+    let refused = reader.refused(request(NAME, batch.batch_id)).await;
+    let refused = refused.is(Code::PermissionDenied, "PERMISSION_DENIED");
+    assert_eq!(refused.metadata["scope"], "admin");
+    assert_eq!(get(&client, NAME).await.waiting_count, 1);
+
+    // Without a URL, any reader may take them.
+    let streamed = StreamEventsRequest {
+        name: "streamed".to_owned(),
+    };
+    let begun = reader.subscriptions().stream_events(streamed).await;
+    let mut events = begun.unwrap().into_inner();
+    let batch = next(&mut events).await;
+    let acknowledge = request("streamed", batch.batch_id);
+    assert!(reader.call(acknowledge).await.acknowledged);
 }

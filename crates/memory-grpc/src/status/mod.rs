@@ -121,6 +121,7 @@ impl From<ApiError> for Answer {
             ApiError::PermissionDenied { scope, field } => {
                 Self::permission_denied(scope, field.as_deref())
             }
+            ApiError::WebhookDenied => Self::webhook_denied(),
             ApiError::OutOfBounds { field } => Self::out_of_bounds(field),
             ApiError::KeyLookup(error) if error.retryable() => Self::database_unavailable(&error),
             ApiError::TokenKeys => Self::new(

@@ -1,13 +1,24 @@
 //! Errors of subscriptions.
 
-use memory_contract::limits;
 use memory_contract::proto::ErrorReason;
+use memory_contract::{key::KeyScope, limits};
 use memory_store::SubscriptionError;
 use tonic::Code;
 
 use super::Answer;
 
 impl Answer {
+    /// A call that would take events from the receiver of a webhook.
+    pub(super) fn webhook_denied() -> Self {
+        Self {
+            message: "the subscription has a URL, and its events belong to the receiver there: \
+                      streaming or acknowledging them needs an API key with the scope `admin`. \
+                      Create a subscription without a URL for a stream"
+                .to_owned(),
+            ..Self::permission_denied(KeyScope::Admin, None)
+        }
+    }
+
     /// What goes wrong with subscriptions alone.
     pub(super) fn subscription(error: &SubscriptionError) -> Self {
         match error {

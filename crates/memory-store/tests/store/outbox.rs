@@ -342,7 +342,9 @@ async fn rows_of_every_queue_are_made_due_after_its_longest_delay() {
          INSERT INTO recollect.object_deletions (tenant_id, thread_id, node_id, object_key)
              VALUES ('a', '{thread}', 'node', 'key');
          INSERT INTO recollect.node_memories (tenant_id, thread_id, node_id, object_key)
-             VALUES ('a', '{thread}', 'node', 'key')"
+             VALUES ('a', '{thread}', 'node', 'key');
+         INSERT INTO recollect.subscriptions (tenant_id, name, app_id, user_id, actions, url)
+             VALUES ('a', 'crm', '', '', '{{}}', '')"
     );
     owner.batch_execute(&fill).await.unwrap();
     for (queue, column, longest) in [
@@ -353,6 +355,8 @@ async fn rows_of_every_queue_are_made_due_after_its_longest_delay() {
         ("node_memories", "waiting_since", 1),
         ("node_memories", "retry_at", 300),
         ("index_collections", "leased_until", 120),
+        ("subscriptions", "available_at", 15),
+        ("subscriptions", "retry_at", 3_600),
     ] {
         for (seconds, expected) in [(longest, 0), (longest + 60, 1)] {
             let wait = format!(

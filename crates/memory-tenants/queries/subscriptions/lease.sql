@@ -1,5 +1,4 @@
--- Leases a subscription to a stream, also while a receiver of webhooks is given a pause. No row:
--- there is no such subscription.
+-- Leases a subscription to a stream, also before retry_at. No row: there is no such subscription.
 WITH taken AS (
     UPDATE recollect.subscriptions s
     SET lease_id = $3, available_at = clock_timestamp() + make_interval(secs => $4)

@@ -1,5 +1,5 @@
 -- The subscriptions of a tenant, in order, with what waits in them; $2: only the one of this name.
--- Counts end at $3.
+-- Events are counted up to $3.
 SELECT s.name, s.app_id, s.user_id, s.actions, s.url, s.enabled, s.attempts, s.delivered_count, s.dropped_count,
     s.last_error, s.failed_at, s.created_at, s.updated_at, waiting.count AS waiting_count,
     COALESCE(extract(epoch FROM clock_timestamp() - oldest.created_at)::float8, 0) AS lag_seconds

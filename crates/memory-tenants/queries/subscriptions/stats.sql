@@ -1,14 +1,16 @@
--- Events that wait, and the age in seconds of the oldest one of an enabled subscription.
-SELECT COALESCE(sum(waiting.count), 0)::bigint AS depth,
-    COALESCE(max(extract(epoch FROM clock_timestamp() - oldest.created_at)) FILTER (WHERE s.enabled), 0)::float8
-        AS lag_seconds
-FROM recollect.event_queues() AS q
-JOIN recollect.subscriptions s ON s.tenant_id = q.tenant_id AND s.number = q.subscription
-CROSS JOIN LATERAL (
-    SELECT count(*) AS count FROM recollect.subscription_events e
-    WHERE e.tenant_id = q.tenant_id AND e.subscription = q.subscription) AS waiting
-CROSS JOIN LATERAL (
-    SELECT e.created_at FROM recollect.subscription_events e
-    WHERE e.tenant_id = q.tenant_id AND e.subscription = q.subscription
-    ORDER BY e.id
-    LIMIT 1) AS oldest
+-- About how many events wait: counted up to $1, above that as the planner estimates it. And the age in
+-- seconds of the oldest one of an enabled subscription.
+SELECT CASE WHEN counted.count < $1 THEN counted.count
+        ELSE GREATEST(counted.count, (SELECT c.reltuples::bigint FROM pg_class c
+                                      WHERE c.oid = 'recollect.subscription_events'::regclass)) END AS depth,
+    COALESCE(lag.seconds, 0) AS lag_seconds
+FROM (SELECT count(*) AS count FROM (SELECT FROM recollect.subscription_events LIMIT $1) AS found) AS counted
+CROSS JOIN (
+    SELECT max(extract(epoch FROM clock_timestamp() - oldest.created_at))::float8 AS seconds
+    FROM recollect.event_queues() AS q
+    JOIN recollect.subscriptions s ON s.tenant_id = q.tenant_id AND s.number = q.subscription AND s.enabled
+    CROSS JOIN LATERAL (
+        SELECT e.created_at FROM recollect.subscription_events e
+        WHERE e.tenant_id = q.tenant_id AND e.subscription = q.subscription
+        ORDER BY e.id
+        LIMIT 1) AS oldest) AS lag

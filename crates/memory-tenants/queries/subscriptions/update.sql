@@ -2,8 +2,7 @@
 WITH changed AS (
     UPDATE recollect.subscriptions s
     SET enabled = COALESCE($3, s.enabled), url = COALESCE($4, s.url), actions = COALESCE($5, s.actions),
-        attempts = 0, updated_at = clock_timestamp(),
-        available_at = CASE WHEN s.lease_id IS NULL THEN clock_timestamp() ELSE s.available_at END
+        attempts = 0, retry_at = NULL, updated_at = clock_timestamp()
     WHERE s.tenant_id = $1 AND s.name = $2
     RETURNING s.name
 )

@@ -154,7 +154,8 @@ impl Subscriptions {
     /// Where to send the events of a leased subscription; `None`: nowhere any more.
     ///
     /// # Errors
-    /// `SecretError::Unavailable` without the key that a secret was encrypted with.
+    /// `SecretError::Unavailable` without the key that a secret was encrypted with, `Corrupt` for one
+    /// that this key does not decrypt.
     pub async fn webhook(
         &self,
         caller: &Caller,
@@ -185,9 +186,12 @@ impl Subscriptions {
                 .open(caller.tenant.as_str(), &place(&due.name), sealed);
             match opened {
                 Ok(secret) => secrets.push(secret),
-                // The key of a former secret may have been removed.
-                Err(StoreError::Secret(SecretError::Unavailable { .. })) if !secrets.is_empty() => {
-                }
+                // The key of a former secret may have been removed, and rotating replaces a secret
+                // that cannot be read.
+                Err(
+                    StoreError::Secret(SecretError::Unavailable { .. })
+                    | StoreError::Corrupt { .. },
+                ) if !secrets.is_empty() => {}
                 Err(error) => return Err(error),
             }
         }

@@ -8,6 +8,7 @@ mod types;
 pub use queue::SubscriptionQueue;
 pub use settings::Subscriptions;
 pub use types::{
-    DueSubscription, EventBatch, EventsSeen, NewSubscription, NextEvents, SUBSCRIPTION_LEASE,
-    Subscription, SubscriptionChange, SubscriptionEvent, SubscriptionStats, Webhook,
+    DueSubscription, EventBatch, EventQueue, EventsSeen, NewSubscription, NextEvents,
+    SUBSCRIPTION_LEASE, Subscription, SubscriptionChange, SubscriptionEvent, SubscriptionStats,
+    Webhook,
 };

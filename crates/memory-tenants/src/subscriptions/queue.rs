@@ -8,7 +8,10 @@ use memory_database::{
 };
 use memory_postgres::{Params, query};
 
-use super::types::{DueSubscription, SUBSCRIPTION_LEASE, SubscriptionStats, seconds};
+use super::types::{DueSubscription, EventQueue, SUBSCRIPTION_LEASE, SubscriptionStats, seconds};
+
+/// Events that a measurement counts; above it takes the planner's estimate.
+const COUNTED: i64 = 100_000;
 
 /// The events of all tenants, for workers.
 #[derive(Clone, Debug)]
@@ -20,16 +23,17 @@ impl SubscriptionQueue {
         Self(workers)
     }
 
-    /// Leases at most `limit` subscriptions that have events for webhooks, those that have waited
-    /// longest first.
+    /// Leases subscriptions that have events for webhooks, for at most `free` places. Each more place
+    /// of a tenant is at most a quarter of those that are then free; tenants with fewer places come
+    /// first, then the subscriptions that have waited longest.
     ///
     /// # Errors
     /// Only errors of the database.
-    pub async fn claim(&self, limit: usize) -> Result<Vec<DueSubscription>, StoreError> {
+    pub async fn claim(&self, free: usize) -> Result<Vec<DueSubscription>, StoreError> {
         let lease = LeaseId::new();
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let free = i64::try_from(free).unwrap_or(i64::MAX);
         let seconds = SUBSCRIPTION_LEASE.as_secs_f64();
-        let params: Params<'_> = &[&limit, &lease.uuid(), &seconds];
+        let params: Params<'_> = &[&free, &lease.uuid(), &seconds];
         let claim = query!("subscriptions/claim");
         let rows = self.0.pool.call_for_all(claim, params).await?;
         let due = rows.iter().map(|row| {
@@ -52,13 +56,35 @@ impl SubscriptionQueue {
         Ok(())
     }
 
-    /// Drops events that are too old or too many, about `limit` in each subscription. Returns how
-    /// many were lost, and whether more are left.
+    /// The queues that may have events that are too old or too many, or no subscription.
     ///
     /// # Errors
     /// Only errors of the database.
-    pub async fn sweep(&self, limit: u32) -> Result<(u64, bool), StoreError> {
+    pub async fn unbounded(&self) -> Result<Vec<EventQueue>, StoreError> {
         let params: Params<'_> = &[
+            &limits::SUBSCRIPTION_EVENT_AGE.as_secs_f64(),
+            &limits::SUBSCRIPTION_EVENTS,
+        ];
+        let queues = query!("subscriptions/queues");
+        let rows = self.0.pool.call_for_all(queues, params).await?;
+        let queues = rows.iter().map(|row| {
+            Ok(EventQueue {
+                tenant: TenantId::new(column::<String>(row, "tenant_id")?),
+                subscription: column(row, "subscription")?,
+            })
+        });
+        queues.collect()
+    }
+
+    /// Drops events of a queue that are too old, too many or of no subscription, at most `limit` of
+    /// each kind, in one transaction. Returns how many a subscription lost, and whether more are left.
+    ///
+    /// # Errors
+    /// Only errors of the database.
+    pub async fn sweep(&self, queue: &EventQueue, limit: u32) -> Result<(u64, bool), StoreError> {
+        let params: Params<'_> = &[
+            &queue.tenant.as_str(),
+            &queue.subscription,
             &limits::SUBSCRIPTION_EVENT_AGE.as_secs_f64(),
             &limits::SUBSCRIPTION_EVENTS,
             &i64::from(limit),
@@ -69,13 +95,13 @@ impl SubscriptionQueue {
         Ok((dropped.unsigned_abs(), column(&row, "is_more")?))
     }
 
-    /// The size of all queues.
+    /// The size of all queues: the exact number of events up to 100,000, an estimate above.
     ///
     /// # Errors
     /// Only errors of the database.
     pub async fn stats(&self) -> Result<SubscriptionStats, StoreError> {
         let stats = query!("subscriptions/stats");
-        let row = only(self.0.pool.call_for_all(stats, &[]).await?)?;
+        let row = only(self.0.pool.call_for_all(stats, &[&COUNTED]).await?)?;
         Ok(SubscriptionStats {
             depth: column(&row, "depth")?,
             lag: seconds(&row, "lag_seconds")?,

@@ -97,7 +97,7 @@ impl Subscriptions {
     /// # Errors
     /// `SubscriptionError::NotFound`.
     pub async fn get(&self, caller: &Caller, name: &str) -> Result<Subscription, StoreError> {
-        let most = limits::SUBSCRIPTION_EVENTS;
+        let most = limits::SUBSCRIPTION_EVENTS_COUNTED;
         one(self.read(caller, Some(name), most).await?)
     }
 
@@ -119,7 +119,7 @@ impl Subscriptions {
     /// # Errors
     /// Only errors of the database.
     pub async fn list(&self, caller: &Caller) -> Result<Vec<Subscription>, StoreError> {
-        let most = limits::SUBSCRIPTION_EVENTS;
+        let most = limits::SUBSCRIPTION_EVENTS_COUNTED;
         self.read(caller, None, most).await
     }
 

@@ -34,7 +34,7 @@ pub struct Subscription {
     pub settings: NewSubscription,
     /// Whether changes become events, and events are sent.
     pub enabled: bool,
-    /// Events that wait, counted up to the limit.
+    /// Events that wait, counted up to `limits::SUBSCRIPTION_EVENTS_COUNTED`.
     pub waiting: i64,
     /// The age of the oldest waiting event.
     pub lag: Duration,
@@ -141,10 +141,19 @@ pub struct DueSubscription {
     pub lease: LeaseId,
 }
 
+/// The events of one subscription, which may have been deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventQueue {
+    /// Its tenant.
+    pub tenant: TenantId,
+    /// Its number.
+    pub subscription: i64,
+}
+
 /// The size of all queues of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubscriptionStats {
-    /// Events that wait.
+    /// Events that wait; an estimate if they are many.
     pub depth: i64,
     /// The age of the oldest one of an enabled subscription.
     pub lag: Duration,

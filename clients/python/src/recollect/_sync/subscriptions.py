@@ -19,7 +19,8 @@ _STREAM = "/recollect.v1.SubscriptionService/StreamEvents"
 class Subscriptions:
     """Subscriptions of a tenant. `Recollect.subscriptions` is one.
 
-    Creating and deleting them needs a key with the scope `admin`.
+    Creating and deleting them needs a key with the scope `admin`, and so do the events of one
+    with a URL.
     """
 
     def __init__(self, channels: Channels) -> None:

@@ -13,6 +13,7 @@ use memory_contract::proto::{
 use memory_contract::{
     AppId, Invalid, InvalidFields, UserId, check,
     convert::{UpdateMask, action_from, actions_from, duration, paths_from, timestamp},
+    key::KeyScope,
     limits,
 };
 use memory_grpc::request::Fields;
@@ -209,7 +210,7 @@ impl SubscriptionHandlers {
         let StreamEventsRequest { name } = request.into_inner();
         let name = check::subscription_name("name", name)?;
         let settings = self.subscriptions.settings(&caller, &name).await?;
-        check_bounds(&caller, &settings)?;
+        check_may_take(&caller, &settings)?;
         let stream = EventStream {
             subscriptions: self.subscriptions.clone(),
             acknowledged: self.acknowledged.clone(),
@@ -230,7 +231,7 @@ impl SubscriptionHandlers {
         let batch = fields.take(check::uuid("batch_id", &batch_id));
         fields.end()?;
         let settings = self.subscriptions.settings(&caller, &name).await?;
-        check_bounds(&caller, &settings)?;
+        check_may_take(&caller, &settings)?;
         let subscriptions = &self.subscriptions;
         let acknowledged = subscriptions.acknowledge(&caller, &name, batch).await?;
         // Fails if no stream listens.
@@ -248,6 +249,16 @@ fn check_bounds(caller: &Caller, settings: &NewSubscription) -> Result<(), ApiEr
     match caller.bounds.allow(named(app), named(user)) {
         true => Ok(()),
         false => Err(StoreError::Subscription(SubscriptionError::NotFound).into()),
+    }
+}
+
+/// Refuses a caller who may not take the events of a subscription: what a reader takes, the receiver
+/// of a webhook does not get.
+fn check_may_take(caller: &Caller, settings: &NewSubscription) -> Result<(), ApiError> {
+    check_bounds(caller, settings)?;
+    match settings.url.is_empty() || caller.scopes.allow(KeyScope::Admin) {
+        true => Ok(()),
+        false => Err(ApiError::WebhookDenied),
     }
 }
 
