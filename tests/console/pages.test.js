@@ -159,7 +159,7 @@ test("a thread says what it does not list", async () => {
   await page.getByText("Older ranges are not shown").first().waitFor();
 });
 
-test("a thread tells of changes while it is shown", async () => {
+test("a thread shows that it was changed while it is open", async () => {
   const { threadId } = await call("MessageService/AppendMessages", { thread: { session: { appId: ids.app, userId: "eve", sessionKey: "changes" } }, messages: [{ role: "ROLE_USER", parts: [{ text: "First." }] }] });
   await signIn(page);
   await visit(page, `#/thread/${threadId}`);

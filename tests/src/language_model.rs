@@ -33,9 +33,12 @@ pub enum Answering {
     /// As messages say.
     #[default]
     Well,
-    /// What any message says is a fact of whoever is asked about, proven by this message; and
-    /// what two messages in a row of users say, proven by both.
+    /// What any message says is a fact of the user who is asked about, proven by this message; what
+    /// two messages in a row of users say, proven by both; and what others say, proven by the
+    /// messages of that user right before and after it.
     ForEveryone,
+    /// As messages say, but without JSON where the system prompt has these words.
+    UnusableAbout(String),
     /// Always with these words.
     Words(String),
     /// With an HTTP status.
@@ -167,6 +170,8 @@ async fn answer(
     let words = match now {
         Answering::Well => words(&asked),
         Answering::ForEveryone => words_for_everyone(&asked),
+        Answering::UnusableAbout(about) if asked.system.contains(&about) => "No.".to_owned(),
+        Answering::UnusableAbout(_) => words(&asked),
         Answering::Words(words) => words,
         Answering::Status(status) => {
             return StatusCode::from_u16(status).unwrap().into_response();
@@ -298,7 +303,7 @@ fn echoes(lines: &[Value], message: &Value) -> Vec<Value> {
     facts
 }
 
-/// Facts of all messages, whoever said them.
+/// Facts of the messages of all speakers.
 fn words_for_everyone(asked: &AskedModel) -> String {
     let lines = asked.user.lines();
     let said: Vec<Value> = lines
@@ -318,7 +323,19 @@ fn words_for_everyone(asked: &AskedModel) -> String {
         let text = texts.collect::<Vec<_>>().join(" / ");
         json!({"text": text, "evidence": [two[0]["id"], two[1]["id"]]})
     });
-    let facts: Vec<Value> = alone.chain(mixed).collect();
+    // The label of the user whose facts are wanted, where several users speak.
+    let wanted = asked.system.split("Take only what ").nth(1);
+    let wanted = wanted.and_then(|rest| rest.split(' ').next());
+    let is_own = |line: &&Value| wanted.is_some() && line["speaker"].as_str() == wanted;
+    let others = (0..said.len()).filter(|place| !is_own(&&said[*place]));
+    let wrong = others.flat_map(|place| {
+        let before = said[..place].iter().rfind(is_own);
+        let near = before.into_iter().chain(said[place..].iter().find(is_own));
+        near.map(move |line| (place, line))
+    });
+    let wrong =
+        wrong.map(|(place, line)| json!({"text": said[place]["text"], "evidence": [line["id"]]}));
+    let facts: Vec<Value> = alone.chain(mixed).chain(wrong).collect();
     json!({ "facts": facts }).to_string()
 }
 

@@ -74,7 +74,7 @@ DocumentService/GetDocuments {"user": {"app_id": "fuzz", "user_id": "ada"}, "doc
 DocumentService/SearchDocuments {"user": {"app_id": "fuzz", "user_id": "ada"}, "namespace_prefix": ["a"], "conditions": [{"field": ["n"], "operator": 3, "json": "0"}], "query": "red", "page_size": 5, "skip": 0}
 DocumentService/ListNamespaces {"user": {"app_id": "fuzz", "user_id": "ada"}, "prefix": ["*"], "suffix": ["b"], "max_depth": 1, "page_size": 5}
 DocumentService/DeleteDocuments {"user": {"app_id": "fuzz", "user_id": "ada"}, "documents": [{"namespace": ["a", "b"], "key": "$NEW"}]}
-MemoryFileService/PutMemoryFile {"user": {"app_id": "fuzz", "user_id": "ada"}, "path": "/notes/$NEW.md", "text": "# Garden\n\n- Plant tulips.\n"}
+MemoryFileService/PutMemoryFile {"user": {"app_id": "fuzz", "user_id": "ada"}, "path": "/notes/$NEW.md", "text": "Garden\n\n- Plant tulips.\n"}
 MemoryFileService/GetMemoryFile {"user": {"app_id": "fuzz", "user_id": "ada"}, "path": "/", "depth": 3}
 MemoryFileService/ReplaceInMemoryFile {"user": {"app_id": "fuzz", "user_id": "ada"}, "path": "/notes/$NEW.md", "old_text": "tulips", "new_text": "roses"}
 MemoryFileService/InsertIntoMemoryFile {"user": {"app_id": "fuzz", "user_id": "ada"}, "path": "/notes/$NEW.md", "line": 0, "text": "x", "precondition": {"etag": "*"}}

@@ -473,7 +473,8 @@ type MemoryInput struct {
 	// not match it. Empty: none.
 	Metadata string `protobuf:"bytes,9,opt,name=metadata,proto3" json:"metadata,omitempty"`
 	// kind is the name of a kind in memory_kinds of the app's policy: at most 64 characters.
-	// Another one is INVALID_ARGUMENT. Empty: none.
+	// Another one is INVALID_ARGUMENT. A known text keeps its kind and attributes; without a kind it
+	// gets these. Empty: none.
 	Kind string `protobuf:"bytes,10,opt,name=kind,proto3" json:"kind,omitempty"`
 	// attributes are the values of the kind: a JSON object as text, at most 4 KiB, 5 levels deep,
 	// that fits the kind's schema. Others are INVALID_ARGUMENT. Queries do not match them. Empty:

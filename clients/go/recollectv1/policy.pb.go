@@ -569,8 +569,8 @@ type MemoryKind struct {
 	// characters. Required.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// json_schema is the JSON Schema (draft 2020-12) that the attributes fit: at most 8 KiB, 16
-	// levels deep, with 8 patterns and 1,000 subschemas. `$ref` leads to `#/$defs/NAME`. Empty:
-	// there are no attributes.
+	// levels deep, with 1,000 subschemas, and 32 patterns in all kinds, each 128 KiB compiled.
+	// `$ref` leads to `#/$defs/NAME`. Empty: no attributes.
 	JsonSchema string `protobuf:"bytes,3,opt,name=json_schema,json=jsonSchema,proto3" json:"json_schema,omitempty"`
 	// examples show a language model what becomes a memory of this kind: at most 8.
 	Examples      []*MemoryKindExample `protobuf:"bytes,4,rep,name=examples,proto3" json:"examples,omitempty"`

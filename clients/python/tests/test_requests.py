@@ -34,7 +34,7 @@ USER, ASSISTANT = v1.ROLE_USER, v1.ROLE_ASSISTANT
 
 
 def appended(*messages: Any, **arguments: Any) -> v1.AppendMessagesRequest:
-    given = {"user": None, "assistant": None, "format": "openai", **arguments}
+    given = {"user": None, "said_by": "", "assistant": None, "format": "openai", **arguments}
     return _requests.append(v1.AppendMessagesRequest(), messages, **given)
 
 
@@ -127,31 +127,30 @@ def test_metadata_is_exact_json() -> None:
 
 def test_a_policy_has_kinds_of_memories() -> None:
     schema = {"properties": {"substance": {"type": "string"}}, "required": ["substance"]}
-    policy = _requests.policy(
-        {
-            "memory_kinds": [
-                {
-                    "name": "allergy",
-                    "description": "What a person cannot take.",
-                    "json_schema": schema,
-                    "examples": [
-                        {"said": "No nuts!", "text": "No nuts.", "attributes": {"substance": "nuts"}}
-                    ],
-                },
-                v1.MemoryKind(name="order", description="An order."),
-            ],
-            "never_keep": ["salary"],
-        }
-    )
+    values = {
+        "memory_kinds": [
+            {
+                "name": "allergy",
+                "description": "What a person cannot take.",
+                "json_schema": schema,
+                "examples": [
+                    {"said": "No nuts!", "text": "No nuts.", "attributes": {"substance": "nuts"}}
+                ],
+            },
+            v1.MemoryKind(name="order", description="An order."),
+        ],
+        "never_keep": ["salary"],
+    }
+    policy = _requests.policy(cast("types.Policy", values))
     assert policy is not None
     allergy, order = policy.memory_kinds
     assert json.loads(allergy.json_schema) == schema
     assert json.loads(allergy.examples[0].attributes) == {"substance": "nuts"}
     assert order.name == "order"
-    values = _results.policy_values(policy)
-    assert values["never_keep"] == ["salary"]
-    assert values["memory_kinds"][1] == {"name": "order", "description": "An order."}
-    assert _requests.policy(cast("types.Policy", values)) == policy
+    shown = _results.policy_values(policy)
+    assert shown["never_keep"] == ["salary"]
+    assert shown["memory_kinds"][1] == {"name": "order", "description": "An order."}
+    assert _requests.policy(cast("types.Policy", shown)) == policy
     with pytest.raises(InvalidArgumentError, match="is no field of MemoryKind"):
         _requests.policy(cast("types.Policy", {"memory_kinds": [{"schema": schema}]}))
 

@@ -82,6 +82,8 @@ pub struct DocumentQuery {
     pub offset: u32,
     /// Whether the documents found live for their time to live from now on.
     pub refresh: bool,
+    /// Bytes of the documents of one answer together; the first may have more.
+    pub room: i64,
 }
 
 /// Which namespaces are listed.

@@ -1,13 +1,33 @@
-//! Whether the memories that callers store fit the kinds of their app.
+//! Whether the kinds that policies define can be used, and whether the memories that callers store
+//! fit the kinds of their app. Schemas are compiled and applied on threads that may block.
 
+use memory_checksum::canonical_object;
 use memory_contract::{
-    AppId, InvalidFields, MemoryId,
+    AppId, Invalid, InvalidFields, MemoryId,
     json::JsonObject,
-    memory::{ListedMemory, MemoryChange, NewMemory},
+    memory::{ListedMemory, MemoryChange, MemoryKind, NewMemory},
+    policy::PolicyChange,
 };
 use memory_grpc::ApiError;
-use memory_kinds::Kinds;
+use memory_kinds::{Kinds, check_kinds};
 use memory_store::{Caller, MemoryError, Store, StoreError, WorkingTarget};
+use tokio::task::spawn_blocking;
+
+/// The kind of a memory, and its attributes.
+type KindFields = (String, JsonObject);
+
+/// Checks the kinds that a change of an app's policy sets. `field` is the path of the policy in the
+/// request.
+pub(crate) async fn check_policy(
+    field: &'static str,
+    change: &PolicyChange,
+) -> Result<(), ApiError> {
+    let Some(kinds) = change.set.memory_kinds.clone() else {
+        return Ok(());
+    };
+    let checked = spawn_blocking(move || check_kinds(&kinds)).await?;
+    Ok(checked.map_err(|invalid| invalid.within(field))?)
+}
 
 /// Checks new memories of an app. `path` gives the path of each in the request, by its place.
 pub(crate) async fn check_new(
@@ -21,13 +41,10 @@ pub(crate) async fn check_new(
         return Ok(());
     }
     let kinds = kinds_of(store, caller, app).await?;
-    let mut invalid = Vec::new();
-    for (index, memory) in memories.iter().enumerate() {
-        if let Err(wrong) = kinds.check_fields(&memory.own_kind, &memory.attributes) {
-            invalid.push(wrong.within(path(index)));
-        }
-    }
-    Ok(InvalidFields::none_of(invalid)?)
+    let found = problems(kinds, memories.iter().map(fields_of).collect()).await?;
+    let found = found.into_iter().enumerate();
+    let invalid = found.filter_map(|(index, wrong)| Some(wrong?.within(path(index))));
+    Ok(InvalidFields::none_of(invalid.collect())?)
 }
 
 /// Checks the memories of a working memory. One that is sent back with the kind that it has is
@@ -45,24 +62,24 @@ pub(crate) async fn check_listed(
         WorkingTarget::Session(session) => kinds_of(store, caller, &session.app).await?,
         WorkingTarget::Thread(thread) => {
             let policy = store.policies(caller).policies(*thread).await?.app;
-            Kinds::new(policy.memory_kinds.as_deref().unwrap_or_default())
+            policy.memory_kinds.unwrap_or_default()
         }
     };
+    let fields: Vec<KindFields> = memories
+        .iter()
+        .map(|listed| fields_of(&listed.content))
+        .collect();
+    let found = problems(kinds, fields.clone()).await?;
     let mut invalid = Vec::new();
-    for (index, listed) in memories.iter().enumerate() {
-        let NewMemory {
-            own_kind,
-            attributes,
-            ..
-        } = &listed.content;
-        let Err(wrong) = kinds.check_fields(own_kind, attributes) else {
+    for (index, wrong) in found.into_iter().enumerate() {
+        let Some(wrong) = wrong else {
             continue;
         };
-        let stored = match listed.id {
+        let stored = match memories[index].id {
             Some(id) => stored_kind(store, caller, id).await?,
             None => None,
         };
-        if stored.is_none_or(|stored| stored != (own_kind.clone(), attributes.clone())) {
+        if !stored.is_some_and(|stored| are_same(&stored, &fields[index])) {
             invalid.push(wrong.within(format_args!("memories[{index}]")));
         }
     }
@@ -90,10 +107,12 @@ pub(crate) async fn check_change(
         None => before.1.clone(),
     };
     let after = (own_kind, attributes);
-    if after != before {
+    if !are_same(&after, &before) {
         let kinds = kinds_of(store, caller, &stored.owner.app).await?;
-        let fits = kinds.check_fields(&after.0, &after.1);
-        fits.map_err(|invalid| invalid.within("memory"))?;
+        let found = problems(kinds, vec![after.clone()]).await?;
+        let found = found.into_iter().flatten();
+        let found = found.map(|invalid| invalid.within("memory"));
+        InvalidFields::none_of(found.collect())?;
     }
     (change.own_kind, change.attributes) = (Some(after.0), Some(after.1));
     Ok(())
@@ -103,11 +122,38 @@ fn has_kind(memory: &NewMemory) -> bool {
     !memory.own_kind.is_empty()
 }
 
-async fn kinds_of(store: &Store, caller: &Caller, app: &AppId) -> Result<Kinds, ApiError> {
+fn fields_of(memory: &NewMemory) -> KindFields {
+    (memory.own_kind.clone(), memory.attributes.clone())
+}
+
+/// Whether two memories have the same kind and equal attributes, however their JSON is written: the
+/// database does not store it as it was sent.
+fn are_same(one: &KindFields, other: &KindFields) -> bool {
+    let canonical = |fields: &KindFields| canonical_object(fields.1.as_str());
+    one.0 == other.0 && canonical(one) == canonical(other)
+}
+
+async fn kinds_of(
+    store: &Store,
+    caller: &Caller,
+    app: &AppId,
+) -> Result<Vec<MemoryKind>, ApiError> {
     let policy = store.policies(caller).app_policy(app).await?.policy;
-    Ok(Kinds::new(
-        policy.memory_kinds.as_deref().unwrap_or_default(),
-    ))
+    Ok(policy.memory_kinds.unwrap_or_default())
+}
+
+/// What is wrong with each of the memories, in their order; `None` for those that fit the kinds.
+async fn problems(
+    kinds: Vec<MemoryKind>,
+    memories: Vec<KindFields>,
+) -> Result<Vec<Option<Invalid>>, ApiError> {
+    let check = move || {
+        let kinds = Kinds::new(&kinds);
+        let memories = memories.iter();
+        let checked = memories.map(|(kind, attributes)| kinds.check_fields(kind, attributes));
+        checked.map(Result::err).collect()
+    };
+    Ok(spawn_blocking(check).await?)
 }
 
 /// The kind and the attributes of a stored memory; `None` if there is no such memory.
@@ -115,7 +161,7 @@ async fn stored_kind(
     store: &Store,
     caller: &Caller,
     id: MemoryId,
-) -> Result<Option<(String, JsonObject)>, ApiError> {
+) -> Result<Option<KindFields>, ApiError> {
     match store.memories(caller).get_memory(id).await {
         Ok(found) => Ok(Some((found.memory.own_kind, found.memory.attributes))),
         Err(StoreError::Memory(MemoryError::NotFound)) => Ok(None),

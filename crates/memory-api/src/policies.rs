@@ -26,6 +26,8 @@ use memory_grpc::request::{
     policy_change_at, required_target_from,
 };
 
+use crate::kinds::check_policy;
+
 /// Implements `PolicyService`.
 #[derive(Clone)]
 pub struct Policies {
@@ -82,7 +84,9 @@ impl Policies {
             precondition,
             change,
         } = Update::read(request.into_inner())?;
-        check_app_policy(&self.store, &caller, &app, "app_policy.policy", &change).await?;
+        let field = "app_policy.policy";
+        check_policy(field, &change).await?;
+        check_app_policy(&self.store, &caller, &app, field, &change).await?;
         let stored = self
             .store
             .policies(&caller)

@@ -229,8 +229,10 @@ pub const KIND_EXAMPLES: usize = 8;
 pub const KIND_SCHEMA_BYTES: usize = 8 * 1024;
 /// Levels of nesting in such a schema.
 pub const KIND_SCHEMA_DEPTH: usize = 16;
-/// Regular expressions in such a schema.
-pub const KIND_SCHEMA_PATTERNS: usize = 8;
+/// Regular expressions in the schemas of an app's kinds together.
+pub const KIND_PATTERNS: usize = 32;
+/// Bytes of each of them, compiled: two classes of the letters of all languages.
+pub const KIND_PATTERN_BYTES: usize = 128 * 1024;
 /// Schemas within such a schema, each as often as references lead to it.
 pub const KIND_SUBSCHEMAS: usize = 1_000;
 /// Bytes of the attributes of a memory, as JSON.
@@ -419,6 +421,8 @@ pub const SUBSCRIPTION_NAME_CHARS: usize = 64;
 pub const SUBSCRIPTION_URL_CHARS: usize = 2_048;
 /// Events that wait in a subscription; the newest ones beyond are dropped within seconds.
 pub const SUBSCRIPTION_EVENTS: i64 = 1_000_000;
+/// Events that are counted in a subscription that is read.
+pub const SUBSCRIPTION_EVENTS_COUNTED: i64 = 10_000;
 /// How long an event waits before it is dropped.
 pub const SUBSCRIPTION_EVENT_AGE: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// Events that are delivered at once.

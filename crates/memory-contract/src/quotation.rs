@@ -22,7 +22,7 @@ enum Place {
     Heading,
     /// After a quotation.
     Entries,
-    /// In a paragraph below a heading that is not JSON: somebody has laid it out anew.
+    /// In a paragraph below a heading that is not JSON: the quotations were laid out differently.
     Changed,
 }
 
@@ -67,10 +67,16 @@ pub fn without_quotations(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a line is a quotation, also with the mark of a list or of a quoted mail before it.
+/// A line without the marks of a list or of a quoted mail before it.
+pub fn without_marks(line: &str) -> &str {
+    line.trim_start_matches(|c: char| {
+        c.is_whitespace() || matches!(c, '>' | '-' | '*' | '\u{2022}')
+    })
+}
+
+/// Whether a line is a quotation, also with marks before it.
 fn is_entry(line: &str) -> bool {
-    let mark = |c: char| c.is_whitespace() || matches!(c, '>' | '-' | '*' | '\u{2022}');
-    line.trim_start_matches(mark).starts_with('{')
+    without_marks(line).starts_with('{')
 }
 
 #[cfg(test)]
@@ -106,7 +112,7 @@ mod tests {
             &format!("{HEADING}\n{entry}\n\n{HEADING}\n{entry}\n\nWhat now?"),
             "What now?",
         );
-        // Laid out anew.
+        // Laid out differently.
         check(&format!("> {HEADING}\n> {entry}\nWhat now?"), "What now?");
         check(
             &format!("{HEADING}\n- Ada is allergic to nuts.\n- Ada has a cat.\n\nWhat now?"),

@@ -165,6 +165,7 @@ fn table() -> Vec<Row> {
             "MemoryPolicy.extraction_instructions";
         MEMORY_KINDS_BYTES: "MemoryPolicy.memory_kinds";
         KIND_SCHEMA_BYTES: "MemoryKind.json_schema";
+        KIND_PATTERN_BYTES: "MemoryKind.json_schema";
         ATTRIBUTES_BYTES: "MemoryInput.attributes" "MemoryKindExample.attributes";
         SECRET_BYTES: "SetSecretRequest.value";
         ANSWER_BYTES: "GetHistoryResponse.messages" "GetHistoryResponse.events"
@@ -268,7 +269,7 @@ fn table() -> Vec<Row> {
         MEMORY_KINDS: "MemoryPolicy.memory_kinds";
         KIND_EXAMPLES: "MemoryKind.examples";
         KIND_SCHEMA_DEPTH: "MemoryKind.json_schema";
-        KIND_SCHEMA_PATTERNS: "MemoryKind.json_schema";
+        KIND_PATTERNS: "MemoryKind.json_schema";
         KIND_SUBSCHEMAS: "MemoryKind.json_schema";
         ATTRIBUTES_DEPTH: "MemoryInput.attributes";
         FILTER_KINDS: "MemoryFilter.kinds";
@@ -320,7 +321,8 @@ fn table() -> Vec<Row> {
         CHECKPOINT_CHANNELS: "PutCheckpointRequest.values" "PutCheckpointWritesRequest.writes";
         CHECKPOINT_SELECTIONS: "DeleteCheckpointsRequest.threads"
             "DeleteCheckpointsRequest.metadata";
-        SUBSCRIPTION_EVENTS: "Subscription.waiting_count" "Subscription.dropped_count";
+        SUBSCRIPTION_EVENTS: "Subscription.dropped_count";
+        SUBSCRIPTION_EVENTS_COUNTED: "Subscription.waiting_count";
         SUBSCRIPTION_BATCH: "StreamEventsResponse.events";
     }));
     table.extend(rows!(time {

@@ -67,5 +67,5 @@ GRANT EXECUTE ON FUNCTION recollect.serving_collection(), recollect.collection_n
     recollect.open_collections(text, text), recollect.add_collection(text, text), recollect.list_collections(),
     recollect.switch_collection(text, boolean), recollect.retire_collection(text),
     recollect.make_due(text, text, text, double precision, bigint), recollect.event_queues(),
-    recollect.sweep_events(double precision, bigint, bigint)
+    recollect.sweep_events(text, bigint, double precision, bigint, bigint)
     TO recollect_worker;

@@ -199,6 +199,8 @@ async fn a_fact_that_does_not_fit_its_kind_is_requested_once_more_and_then_dropp
         (vec![wrong.as_str(), right.as_str()], 2, 0),
         (vec![wrong.as_str(), wrong.as_str()], 1, 1),
         (vec![wrong.as_str(), "not json"], 1, 1),
+        // What fits in the first answer is kept.
+        (vec![wrong.as_str(), r#"{"facts": []}"#], 1, 1),
     ] {
         let model = Script::saying(&answers);
         let made = distiller(&model)
@@ -277,5 +279,43 @@ async fn what_is_never_kept_is_dropped_whoever_found_it() {
         for never in ["salary", "gehalt"] {
             assert!(!texts.iter().any(|text| text.contains(never)), "{texts:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn what_is_never_kept_is_not_in_a_summary_either_where_it_looks_like_two_sentences() {
+    let never_keep = NeverKept::new(&["Dr. Miller".to_owned()]);
+    let messages = [user("I live in Oslo. I see Dr. Miller.")];
+    let extraction = Extraction {
+        strategy: ExtractionStrategy::Summary,
+        never_keep: &never_keep,
+        ..discrete(&messages, &[])
+    };
+    for (answer, kept, forbidden) in [
+        (
+            "Ada sees Dr. Miller. She lives in Oslo.",
+            &["She lives in Oslo."][..],
+            0,
+        ),
+        (
+            "Ada lives in Oslo. She sees Dr. Miller.",
+            &["Ada lives in Oslo."],
+            0,
+        ),
+        ("Ada sees Dr. Martin.", &["Ada sees Dr. Martin."], 0),
+        ("Ada sees Dr. Miller.", &[], 1),
+    ] {
+        let made = distiller(&Script::saying(&[answer]))
+            .extract(&tenant(), Method::Model, extraction)
+            .await
+            .unwrap();
+        let texts: Vec<&str> = made
+            .value
+            .facts
+            .iter()
+            .map(|fact| fact.text.as_str())
+            .collect();
+        assert_eq!(texts, kept, "{answer}");
+        assert_eq!(made.value.dropped.forbidden, forbidden, "{answer}");
     }
 }

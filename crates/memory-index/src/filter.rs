@@ -4,6 +4,7 @@
 use memory_checksum::digest_id;
 use memory_contract::{
     AppId, MessageId, TenantId, ThreadId, UserId,
+    deletion::DeletionScope,
     json::{JsonObject, canonical_json, is_scalar},
     memory::MemoryFilter,
     message::MessageFilter,
@@ -210,8 +211,18 @@ impl Selection {
         selection
     }
 
+    /// What a deletion erases: all points of its scope, and the messages that its user said in
+    /// threads of others.
+    pub fn of_deletion(tenant: &TenantId, scope: &DeletionScope) -> Vec<Self> {
+        let (app, user) = (scope.app(), scope.user());
+        let said = user.filter(|user| !user.is_empty());
+        let said = said.map(|user| Self::said_by(tenant, app, user));
+        let owned = Self::owner(tenant, app, user);
+        [owned].into_iter().chain(said).collect()
+    }
+
     /// The messages that name a user as the one who said them, of an app or of the tenant.
-    pub fn said_by(tenant: &TenantId, app: Option<&AppId>, user: &UserId) -> Self {
+    fn said_by(tenant: &TenantId, app: Option<&AppId>, user: &UserId) -> Self {
         let mut selection = Self::of_kind(tenant, Kind::Message);
         if let Some(app) = app {
             selection.is(field::APP, app.as_str());

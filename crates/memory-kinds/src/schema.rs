@@ -14,8 +14,6 @@ use serde_json::{Map, Value};
 const URL: &str = "https://kinds.invalid/schema.json";
 /// The dialect of all schemas.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
-/// Bytes of a compiled regular expression.
-const PATTERN_BYTES: usize = 1024 * 1024;
 /// Characters of a problem, which may quote a value.
 const PROBLEM_CHARS: usize = 300;
 
@@ -64,26 +62,25 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
-    /// Compiles the text of a schema.
+    /// Compiles the text of a schema. `patterns` is the number of regular expressions in the
+    /// app's schemas before it; those of this one are added, also those of one that is refused.
     ///
     /// # Errors
     /// What is wrong with it, for the caller who wrote it.
-    pub(crate) fn compile(text: &str) -> Result<Self, String> {
+    pub(crate) fn compile(text: &str, patterns: &mut usize) -> Result<Self, String> {
         let schema: Value = serde_json::from_str(text).map_err(|_| "must be JSON".to_owned())?;
-        Walk::through(&schema)?;
+        Walk::through(&schema, patterns)?;
         let mut compiler = Compiler::new();
         compiler.set_default_draft(Draft::V2020_12);
         compiler.enable_format_assertions();
         // Without a scheme it loads nothing.
         compiler.use_loader(Box::new(SchemeUrlLoader::new()));
         let mut schemas = Schemas::new();
-        let compiled = compiler
-            .add_resource(URL, schema)
-            .and_then(|()| compiler.compile(URL, &mut schemas));
-        match compiled {
-            Ok(index) => Ok(Self { schemas, index }),
-            Err(error) => Err(told(&error)),
-        }
+        let added = compiler.add_resource(URL, schema);
+        added.map_err(|error| told(&error))?;
+        let index = compiler.compile(URL, &mut schemas);
+        let index = index.map_err(|error| told(&error))?;
+        Ok(Self { schemas, index })
     }
 
     /// Checks attributes.
@@ -111,15 +108,17 @@ fn first_cause<'e, 's, 'v>(mut error: &'e ValidationError<'s, 'v>) -> &'e Valida
     error
 }
 
-/// The pattern with `\d` and `\w` as JSON Schema means them: ASCII digits and letters. Those of all
-/// languages take much more room.
+/// The pattern with `\d` and `\w` as JSON Schema means them, and as they are compiled: ASCII digits
+/// and letters. Those of all languages take much more room.
 fn with_ascii_classes(pattern: &str) -> String {
     let mut text = String::with_capacity(pattern.len());
     let mut letters = pattern.chars();
     while let Some(letter) = letters.next() {
         match (letter, letters.clone().next()) {
             ('\\', Some('d')) => text.push_str("[0-9]"),
+            ('\\', Some('D')) => text.push_str("[^0-9]"),
             ('\\', Some('w')) => text.push_str("[0-9A-Za-z_]"),
+            ('\\', Some('W')) => text.push_str("[^0-9A-Za-z_]"),
             ('\\', Some(other)) => text.extend(['\\', other]),
             _ => {
                 text.push(letter);
@@ -150,22 +149,24 @@ fn short(problem: &str) -> String {
 }
 
 /// Walks through a schema, as often as references lead through its parts.
-#[derive(Default)]
 struct Walk<'a> {
     definitions: Option<&'a Map<String, Value>>,
     /// The definitions that the walk is in.
     within: Vec<&'a str>,
     depth: usize,
     subschemas: usize,
-    patterns: usize,
+    /// Of this schema and of those before it.
+    patterns: &'a mut usize,
 }
 
 impl<'a> Walk<'a> {
-    fn through(schema: &'a Value) -> Result<(), String> {
-        let definitions = schema.get("$defs").and_then(Value::as_object);
+    fn through(schema: &'a Value, patterns: &'a mut usize) -> Result<(), String> {
         let mut walk = Self {
-            definitions,
-            ..Self::default()
+            definitions: schema.get("$defs").and_then(Value::as_object),
+            within: Vec::new(),
+            depth: 0,
+            subschemas: 0,
+            patterns,
         };
         walk.schema(schema)
     }
@@ -275,14 +276,20 @@ impl<'a> Walk<'a> {
         if !self.within.is_empty() {
             return Ok(());
         }
-        self.patterns += 1;
-        if self.patterns > limits::KIND_SCHEMA_PATTERNS {
-            let most = limits::KIND_SCHEMA_PATTERNS;
-            return Err(format!("must have at most {most} patterns"));
+        *self.patterns += 1;
+        if *self.patterns > limits::KIND_PATTERNS {
+            let most = limits::KIND_PATTERNS;
+            return Err(format!(
+                "must have at most {most} patterns, those of the kinds before it included"
+            ));
         }
         let mut builder = RegexBuilder::new(&with_ascii_classes(pattern));
-        match builder.size_limit(PATTERN_BYTES).build() {
+        match builder.size_limit(limits::KIND_PATTERN_BYTES).build() {
             Ok(_) => Ok(()),
+            Err(regex::Error::CompiledTooBig(most)) => Err(format!(
+                "must have patterns of at most {most} bytes, compiled; bound the length of a \
+                 value with maxLength"
+            )),
             Err(error) => Err(short(&format!(
                 "must have regular expressions without look-around and back-references: {error}"
             ))),
@@ -298,7 +305,7 @@ mod tests {
     use super::*;
 
     fn problem(schema: &Value) -> String {
-        match Schema::compile(&schema.to_string()) {
+        match Schema::compile(&schema.to_string(), &mut 0) {
             Ok(_) => String::new(),
             Err(problem) => problem,
         }
@@ -355,12 +362,18 @@ mod tests {
         let of = |pattern: &str| json!({"properties": {"a": {"pattern": pattern}}});
         assert_eq!(problem(&of(r"^[\w-]{1,64}$")), "");
         assert_eq!(problem(&of(r"^\d{4}-\d{2}$")), "");
-        for pattern in [r"(?=a)b", r"(a)\1", r"((a{500}){500}){500}", "("] {
+        assert_eq!(problem(&of(r"^\D+\W+\p{L}+$")), "");
+        for pattern in [r"(?=a)b", r"(a)\1", "("] {
             let told = problem(&of(pattern));
             assert!(told.contains("regular expressions"), "{pattern}: {told}");
         }
-        let many: Vec<Value> = (0..9).map(|n| json!({"pattern": n.to_string()})).collect();
-        assert!(problem(&json!({"anyOf": many})).contains("8 patterns"));
+        for pattern in [r"((a{500}){500}){500}", r"\p{L}{300}", r"[\p{L}\s]{1,50}"] {
+            let told = problem(&of(pattern));
+            assert!(told.contains("maxLength"), "{pattern}: {told}");
+        }
+        let many: Vec<Value> = (0..33).map(|n| json!({"pattern": n.to_string()})).collect();
+        assert_eq!(problem(&json!({"anyOf": many[..32]})), "");
+        assert!(problem(&json!({"anyOf": many})).contains("32 patterns"));
     }
 
     #[test]
@@ -380,7 +393,8 @@ mod tests {
     fn the_rule_quotes_nothing_of_the_attributes() {
         let schema =
             json!({"properties": {"a": {"type": "number"}}, "additionalProperties": false});
-        let schema = Schema::compile(&schema.to_string()).unwrap_or_else(|why| panic!("{why}"));
+        let schema = Schema::compile(&schema.to_string(), &mut 0);
+        let schema = schema.unwrap_or_else(|why| panic!("{why}"));
         let rule = |attributes: Value| match schema.check(&attributes) {
             Err(Misfit::Attributes { rule, .. }) => rule,
             other => panic!("{other:?}"),

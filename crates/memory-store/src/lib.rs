@@ -10,7 +10,7 @@ pub use memory_agents::{
     CheckpointScope, CheckpointSelection, CheckpointStore, ComparedVersions, DocumentStore,
     FoundDocument, FoundDocuments, FoundPath, ListedFile, LoggedAttempt, MemoryFileStore, Node,
     NodeMemory, NodeStats, NodeStatus, NodeStore, NodeTurn, PlanStepChange, PlanStore, Progress,
-    ReadDocuments, memory_file_of,
+    ReadDocuments, check_reserved, memory_file_of,
 };
 pub use memory_contract::revision::{InvalidRevision, Revision};
 pub use memory_conversations::{
@@ -48,11 +48,11 @@ pub use memory_outbox::{
 };
 pub use memory_postgres::{Caller, PoolStatus, StoreConfig};
 pub use memory_tenants::{
-    AuditStore, Authenticator, DueSubscription, EventBatch, EventsSeen, KeyStore, Keyring,
-    LookupError, ModelKind, ModelTokens, ModelUsage, NewApiKey, NewSubscription, NextEvents,
-    Refusals, SUBSCRIPTION_LEASE, Secret, Secrets, SecretsConfig, StorageUsage, Subscription,
-    SubscriptionChange, SubscriptionEvent, SubscriptionQueue, SubscriptionStats, Subscriptions,
-    TransactionQuery, UsageStore, Webhook, looks_like_key, new_key,
+    AuditStore, Authenticator, DueSubscription, EventBatch, EventQueue, EventsSeen, KeyStore,
+    Keyring, LookupError, ModelKind, ModelTokens, ModelUsage, NewApiKey, NewSubscription,
+    NextEvents, Refusals, SUBSCRIPTION_LEASE, Secret, Secrets, SecretsConfig, StorageUsage,
+    Subscription, SubscriptionChange, SubscriptionEvent, SubscriptionQueue, SubscriptionStats,
+    Subscriptions, TransactionQuery, UsageStore, Webhook, looks_like_key, new_key,
 };
 pub use store::Store;
 pub use worker_store::WorkerStore;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use memory_agents::Turns;
 use memory_contract::policy::{MemoryPolicy, PolicyLevel, ResolvedPolicy};
 use memory_conversations::Conversations;
 use memory_database::Databases;
@@ -20,6 +21,8 @@ pub struct Store {
     pub(crate) databases: Databases,
     pub(crate) conversations: Conversations,
     pub(crate) uses: Uses,
+    /// Of the changes of files of agents.
+    pub(crate) turns: Turns,
 }
 
 impl Store {
@@ -34,6 +37,7 @@ impl Store {
         Ok(Self {
             conversations: Conversations::new(config, &databases),
             uses: Uses::new(databases.pool.clone()),
+            turns: Turns::default(),
             databases,
         })
     }

@@ -65,7 +65,7 @@ views! {
     /// JSON documents of users and apps.
     documents: DocumentStore;
     /// Text files of agents.
-    memory_files: MemoryFileStore;
+    memory_files: MemoryFileStore(turns);
     /// Content that messages contain themselves.
     contents: ContentStore;
     /// Metadata of files.

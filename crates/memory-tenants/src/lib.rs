@@ -17,9 +17,9 @@ pub use config::SecretsConfig;
 pub use keyring::{Keyring, new_key};
 pub use secrets::{Secret, Secrets};
 pub use subscriptions::{
-    DueSubscription, EventBatch, EventsSeen, NewSubscription, NextEvents, SUBSCRIPTION_LEASE,
-    Subscription, SubscriptionChange, SubscriptionEvent, SubscriptionQueue, SubscriptionStats,
-    Subscriptions, Webhook,
+    DueSubscription, EventBatch, EventQueue, EventsSeen, NewSubscription, NextEvents,
+    SUBSCRIPTION_LEASE, Subscription, SubscriptionChange, SubscriptionEvent, SubscriptionQueue,
+    SubscriptionStats, Subscriptions, Webhook,
 };
 pub use usage::{ModelKind, ModelTokens, ModelUsage, StorageUsage};
 pub use views::{AuditStore, KeyStore, UsageStore};

@@ -61,7 +61,7 @@ async fn prompt(client: &Client, app: &str, thread_id: &str, number: usize, said
     let request = BuildContextRequest {
         query: "Is she allergic to hazelnuts, and does she live in Bergen?".to_owned(),
         max_tokens: Some(2_000),
-        policy: (number % 3 == 0).then(|| MemoryPolicy {
+        policy: number.is_multiple_of(3).then(|| MemoryPolicy {
             profile_tokens: Some(300),
             ..Default::default()
         }),

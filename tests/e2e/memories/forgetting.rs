@@ -197,7 +197,7 @@ async fn extract(app_thread: &str, from: i64, to: i64, facts: &[(&str, &[&str])]
             let hash = Sha256::digest(text.as_bytes());
             let hash: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
             json!({"id": uuid::Uuid::new_v4(), "record": "", "text": text, "words": text,
-                   "hash": hash, "type": "semantic", "topics": [], "entities": [], "metadata": {},
+                   "hash": hash, "type": "semantic", "topics": [], "entities": [], "metadata": {}, "kind": "", "attributes": {},
                    "event": null, "sources": sources, "supersedes": [], "pinned": false})
         })
         .collect();

@@ -130,12 +130,51 @@ async fn f15_memories_of_a_kind_are_stored_listed_and_found() {
         let found = client.search_memories(search(revision)).await;
         assert_eq!(memory_texts(&found), ["Cannot have nuts."], "{revision}");
     }
+}
 
-    // A text that is known already stays as it is.
-    let again = of_kind("travel_preference", "Has two cats.", "");
-    let again = client.remember(&app, "ada", vec![again]).await;
-    assert!(!again.memories[0].created);
-    assert_eq!(again.memories[0].memory.as_ref().unwrap().kind, "");
+#[apply(trial)]
+async fn f15_a_known_text_without_a_kind_gets_one_and_keeps_it() {
+    let client = plain().await;
+    let app = app();
+    client.set_policy(&app, clinic()).await;
+    let text = "Cannot have nuts.";
+    let nuts = r#"{"substance": "nuts"}"#;
+    let first = client.remember_one(&app, "ada", text).await;
+    let allergy = vec![of_kind("allergy", text, nuts)];
+    let added = client.remember(&app, "ada", allergy).await;
+    assert!(!added.memories[0].created);
+    let known = added.memories[0].memory.clone().unwrap();
+    assert_eq!(
+        (&known.memory_id, known.kind.as_str()),
+        (&first.memory_id, "allergy")
+    );
+    assert_eq!(parsed(&known.attributes), parsed(nuts));
+    assert_ne!(known.etag, first.etag);
+
+    // The newest, and then what is indexed.
+    assert_eq!(listed(&client, &app, &["allergy"]).await, [text]);
+    for revision in ["", &added.revision] {
+        let search = SearchMemoriesRequest {
+            filter: Some(of_kinds(&["allergy"])),
+            ..memory_search(&app, "ada", "nuts", revision)
+        };
+        let found = client.search_memories(search).await;
+        assert_eq!(memory_texts(&found), [text], "{revision}");
+    }
+
+    for other in [
+        of_kind("allergy", text, r#"{"substance": "all nuts"}"#),
+        of_kind("travel_preference", text, ""),
+        memory(text),
+    ] {
+        let added = client.remember(&app, "ada", vec![other]).await;
+        let same = added.memories[0].memory.as_ref().unwrap();
+        assert_eq!(
+            (&same.kind, &same.attributes),
+            (&known.kind, &known.attributes)
+        );
+        assert_eq!(same.etag, known.etag);
+    }
 }
 
 #[apply(trial)]
@@ -298,6 +337,64 @@ async fn f15_kinds_change_with_updates_and_outlive_the_policy() {
 }
 
 #[apply(trial)]
+async fn f15_a_memory_is_sent_back_as_compact_json_when_the_policy_lacks_its_kind() {
+    let client = plain().await;
+    let app = app();
+    client.set_policy(&app, clinic()).await;
+    let thread_id = client.thread(&app).await;
+    let put = |memory: Memory| PutWorkingMemoryRequest {
+        thread: by_id(&thread_id),
+        memories: vec![memory],
+        ..Default::default()
+    };
+    let nuts = Memory {
+        text: "Cannot have nuts.".to_owned(),
+        kind: "allergy".to_owned(),
+        attributes: r#"{"severity":"mild","substance":"nuts"}"#.to_owned(),
+        ..Default::default()
+    };
+    let answer = client.call(put(nuts)).await;
+    let stored = answer.working_memory.unwrap().memories.remove(0);
+    let policy = MemoryPolicy {
+        memory_kinds: vec![preference()],
+        ..Default::default()
+    };
+    client.set_policy(&app, policy).await;
+
+    let with = |attributes: &str| Memory {
+        attributes: attributes.to_owned(),
+        ..stored.clone()
+    };
+    let compact = r#"{"severity":"mild","substance":"nuts"}"#;
+    assert_ne!(stored.attributes, compact);
+    for same in [
+        compact,
+        r#"{"substance":"nuts","severity":"mild"}"#,
+        &stored.attributes,
+    ] {
+        let answer = client.call(put(with(same))).await;
+        let put = answer.working_memory.unwrap().memories.remove(0);
+        assert_eq!(
+            (&put.memory_id, &put.kind, &put.attributes),
+            (&stored.memory_id, &stored.kind, &stored.attributes)
+        );
+        let changed = update(&client, with(same), &["kind", "attributes"]).await;
+        assert_eq!(changed.memory.unwrap().attributes, stored.attributes);
+    }
+    let other = with(r#"{"severity":"severe","substance":"nuts"}"#);
+    let refused = client.refused(put(other.clone())).await;
+    refused.names_field("memories[0].kind");
+    let change = UpdateMemoryRequest {
+        memory: Some(other),
+        update_mask: Some(prost_types::FieldMask {
+            paths: vec!["attributes".to_owned()],
+        }),
+        precondition: None,
+    };
+    client.refused(change).await.names_field("memory.kind");
+}
+
+#[apply(trial)]
 async fn f15_kinds_and_attributes_are_exported_and_imported() {
     let client = plain().await;
     let globex = PLAIN.client(Key::Globex).await;
@@ -447,6 +544,8 @@ async fn f15_kinds_that_cannot_be_used_are_refused_by_field() {
     refused(with_schema("[]"), "json_schema", "object").await;
     let look_around = r#"{"properties": {"a": {"pattern": "(?=b)c"}}}"#;
     refused(with_schema(look_around), "json_schema", "look-around").await;
+    let large = r#"{"properties": {"a": {"pattern": "^\\p{L}{300}$"}}}"#;
+    refused(with_schema(large), "json_schema", "maxLength").await;
     let mut wrong = allergy();
     wrong.examples[0].attributes = r#"{"severity": "severe"}"#.to_owned();
     refused(wrong, "examples[0].attributes", "substance").await;

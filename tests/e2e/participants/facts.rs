@@ -1,11 +1,13 @@
-//! Facts belong to the user who said them, and nobody's words become another one's facts.
+//! Facts belong to the user who said them, and the words of one user become no facts of another.
 
 use std::collections::{BTreeSet, HashMap};
 
-use memory_contract::proto::{ExtractMemoriesRequest, Memory, MessageInput, Role};
+use memory_contract::proto::{
+    ExtractMemoriesRequest, ExtractionStrategy, Memory, MemoryPolicy, MessageInput, Role,
+};
 use recollect_tests::{
-    Answering, Client, LanguageModel, Options, Server, app, apply, by_id, say, session, trial,
-    trial_with_own_server,
+    Answering, Client, DataDir, LanguageModel, Options, SOON, Server, app, apply, by_id,
+    eventually, say, session, trial, trial_with_own_server,
 };
 use tonic::Code;
 
@@ -79,6 +81,17 @@ async fn facts(client: &Client, app: &str) -> Vec<Memory> {
     all
 }
 
+/// A new server that asks a model, and its client.
+async fn start(lines: &[&str]) -> (DataDir, LanguageModel, Server, Client) {
+    let model = LanguageModel::new();
+    let mut config = model.config();
+    config.push("embedding.kind = \"none\"".to_owned());
+    config.extend(lines.iter().map(|&line| line.to_owned()));
+    let lines: Vec<&str> = config.iter().map(String::as_str).collect();
+    let (dir, server, client) = Server::start_own(&Options::with(&lines)).await;
+    (dir, model, server, client)
+}
+
 /// How many sentences may become facts.
 fn possible() -> usize {
     let sentences = sentences();
@@ -123,12 +136,9 @@ async fn f17_no_words_of_another_become_a_fact_without_a_model() {
 
 #[apply(trial_with_own_server)]
 async fn f17_no_words_of_another_become_a_fact_whatever_a_model_says() {
-    let model = LanguageModel::new();
-    let mut config = model.config();
-    config.push("embedding.kind = \"none\"".to_owned());
-    let lines: Vec<&str> = config.iter().map(String::as_str).collect();
-    let (_dir, _server, client) = Server::start_own(&Options::with(&lines)).await;
-    // It takes the words of everybody for facts of whoever is asked about.
+    let (_dir, model, _server, client) = start(&[]).await;
+    // It takes the words of all for facts of the user who is asked about, also with messages of this
+    // user as evidence.
     model.answers(Answering::ForEveryone);
     for user in ["ada", ""] {
         let app = app();
@@ -154,7 +164,7 @@ async fn f17_no_words_of_another_become_a_fact_whatever_a_model_says() {
         );
         assert_eq!(found.len(), possible());
     }
-    // The model is told whose facts are wanted, by labels and not by ids.
+    // The prompt names the user whose facts are wanted by a label and not by an id.
     let asked = model.asked();
     let asked = asked
         .iter()
@@ -167,6 +177,77 @@ async fn f17_no_words_of_another_become_a_fact_whatever_a_model_says() {
         wanted.extend(labels.filter(|label| asked.system.contains(&format!("only what {label}"))));
     }
     assert_eq!(wanted, BTreeSet::from(["p1", "p2"]));
+}
+
+#[apply(trial_with_own_server)]
+async fn f17_unusable_answers_about_one_user_leave_the_facts_of_the_others() {
+    let (_dir, model, _server, client) = start(&["worker.distill.model_attempts = 1"]).await;
+    let app = app();
+    // Only a model can follow instructions: after its last attempt a user's facts are given up.
+    let policy = MemoryPolicy {
+        extraction: ExtractionStrategy::Custom.into(),
+        extraction_instructions: Some("Take towns.".to_owned()),
+        ..Default::default()
+    };
+    client.set_policy(&app, policy).await;
+    model.answers(Answering::UnusableAbout("only what p2 ".to_owned()));
+    let thread_id = client.thread(&app).await;
+    let said = vec![
+        say(Role::User, "FACT(Ada lives in Bergen.)"),
+        said_by("bob", "FACT(Bob lives in Rome.)"),
+        said_by("cora", "FACT(Cora lives in Turin.)"),
+    ];
+    client.append(&thread_id, said).await;
+    for user in ["ada", "cora"] {
+        eventually("a fact is stored", SOON, async || {
+            client.all_memories(&app, user).await.len() == 1
+        })
+        .await;
+    }
+    assert!(client.all_memories(&app, "bob").await.is_empty());
+}
+
+#[apply(trial_with_own_server)]
+async fn f17_a_budget_that_is_spent_between_two_users_keeps_the_facts_of_the_first() {
+    // The first calls fit, and not those for all users.
+    let lines = [
+        "distill.daily_token_budget = 3300",
+        "distill.generation.max_output_tokens = 2000",
+    ];
+    let (_dir, model, _server, client) = start(&lines).await;
+    let app = app();
+    extract_facts(&client, &app).await;
+    let towns = [
+        "Oslo", "Rome", "Bern", "Turin", "Lima", "Paris", "Delhi", "Cairo",
+    ];
+    let user = |place: usize| format!("user-{place}");
+    let said = towns.iter().enumerate().map(|(place, town)| {
+        let text = format!("I live in {town}. FACT(Likes {town} best.)");
+        said_by(&user(place), &text)
+    });
+    let thread_id = client.thread_of(&app, &user(0)).await;
+    client.append(&thread_id, said.collect()).await;
+    extracted(&client, &thread_id).await;
+    // The model is asked once for each of the first users.
+    let asked = model.asked();
+    assert!((1..towns.len()).contains(&asked.len()), "{}", asked.len());
+    for (number, asked) in (1..).zip(&asked) {
+        let label = format!("only what p{number} ");
+        assert!(asked.system.contains(&label), "{}", asked.system);
+    }
+    for (place, town) in towns.iter().enumerate() {
+        let expected = match place < asked.len() {
+            true => format!("Likes {town} best."),
+            false => format!("I live in {town}."),
+        };
+        let memories = client.all_memories(&app, &user(place)).await;
+        assert!(
+            memories
+                .iter()
+                .any(|memory| memory.text.contains(&expected)),
+            "{expected} {memories:?}"
+        );
+    }
 }
 
 #[apply(trial)]

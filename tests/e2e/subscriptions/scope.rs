@@ -9,7 +9,7 @@ use memory_contract::proto::{
     delete_user_request,
 };
 use recollect_tests::{Client, Dynamic, Key, Server, apply, eventually, trial_with_own_server};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 use tokio_postgres::NoTls;
 use tonic::Code;
@@ -68,7 +68,10 @@ async fn change(client: &Client, app: &str, user: &str) {
         ),
         (
             "DocumentService/DeleteDocuments",
-            json!({"user": owner, "documents": [{"namespace": ["n"], "key": "k"}]}),
+            json!({"user": owner, "documents": [
+                {"namespace": ["n"], "key": "k"},
+                {"namespace": ["n"], "key": "missing"},
+            ]}),
         ),
         (
             "PolicyService/UpdateAppPolicy",
@@ -121,6 +124,39 @@ async fn f09_a_subscription_gets_the_changes_of_its_app_or_user_alone() {
     );
     // Another tenant's are its own.
     assert_eq!(get(&globex, "all").await.waiting_count, 0);
+}
+
+#[apply(trial_with_own_server)]
+async fn f22_the_erasure_of_what_deleted_files_leave_is_an_event() {
+    let (_dir, _server, client) = Server::start_own(&options()).await;
+    subscribe(&client, "ada", "shop", "ada").await;
+    let file = json!({"user": {"app_id": "shop", "user_id": "ada"}, "path": "/notes.md"});
+    let with = |name: &str, value: Value| {
+        let mut request = file.clone();
+        request[name] = value;
+        request
+    };
+    for (method, request) in [
+        ("MemoryFileService/PutMemoryFile", with("text", json!("x"))),
+        ("MemoryFileService/DeleteMemoryFile", file.clone()),
+        (
+            "MemoryFileService/DeleteMemoryFile",
+            with("erase_versions", json!(true)),
+        ),
+    ] {
+        Dynamic::call(&client, method, request).await.unwrap();
+    }
+    let events = waiting(&client, "ada").await;
+    let expected = [
+        "put_memory_file",
+        "delete_memory_file",
+        "delete_memory_file",
+    ];
+    assert_eq!(
+        shown(&events),
+        expected.map(|action| (action.to_owned(), "ada"))
+    );
+    assert!(events.iter().all(|event| event.app_id == "shop"));
 }
 
 #[apply(trial_with_own_server)]

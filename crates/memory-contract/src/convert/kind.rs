@@ -129,6 +129,17 @@ pub(super) fn kind_name_from(field: &str, name: String) -> Result<String, Invali
     check::text(field, name, limits::KIND_NAME_CHARS)
 }
 
+/// Checks that a memory with attributes has a kind.
+///
+/// # Errors
+/// Attributes without a kind.
+pub fn attributes_have_kind(kind: &str, attributes: &JsonObject) -> Result<(), Invalid> {
+    match kind.is_empty() && !attributes.is_empty() {
+        true => Err(Invalid::new("attributes", "require a kind; set kind too")),
+        false => Ok(()),
+    }
+}
+
 /// Reads attributes within their limits.
 pub(super) fn attributes_from(field: &str, text: String) -> Result<JsonObject, Invalid> {
     json::object(

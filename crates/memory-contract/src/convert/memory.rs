@@ -5,7 +5,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::filter::conditions_from;
-use super::kind::{attributes_from, kind_name_from};
+use super::kind::{attributes_from, attributes_have_kind, kind_name_from};
 use super::text_origin::EXTRACTIVE;
 use super::update::{UpdateMask, nothing_to_change};
 use super::{check_period, check_period_of, metadata_from, timestamp, timestamp_of};
@@ -119,10 +119,7 @@ pub(super) fn memory_of(input: proto::MemoryInput) -> Result<NewMemory, InvalidF
         attributes: fields.take(attributes_from("attributes", attributes)),
         pinned: pinned.unwrap_or_default(),
     };
-    if memory.own_kind.is_empty() && !memory.attributes.is_empty() {
-        let needs_kind = Invalid::new("attributes", "require a kind; set kind too");
-        fields.take(Err::<(), _>(needs_kind));
-    }
+    fields.take(attributes_have_kind(&memory.own_kind, &memory.attributes));
     fields.all(Some(memory))
 }
 

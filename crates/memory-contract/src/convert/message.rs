@@ -157,7 +157,7 @@ fn speaker_from(role: Option<Role>, user: String) -> Result<UserId, Invalid> {
     if !user.is_empty() && role.is_some_and(|role| role != Role::User) {
         return Err(Invalid::new(
             "user_id",
-            "is only valid with ROLE_USER; a name of another speaker belongs into name",
+            "is only valid with ROLE_USER; a name of another speaker belongs in name",
         ));
     }
     Ok(UserId::new(user))

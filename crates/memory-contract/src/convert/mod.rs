@@ -28,6 +28,7 @@ pub use json::{
     metadata_from, object as object_from, storable, storable_object, text as json_text,
 };
 pub use key::{key_bounds_from, key_scopes_from};
+pub use kind::attributes_have_kind;
 pub use memory::{memories_from, memory_change_from, memory_filter_from, memory_from};
 pub use message::messages_from;
 pub use part::{bare_part, bare_reference, provider_from, user_parts_from};

@@ -73,11 +73,11 @@ BEGIN
             AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())';
         -- Of one thread in a transaction, because each deletion locks its thread.
         EXECUTE format(
-            'SELECT t.thread_id FROM recollect.messages x
+            'SELECT t.thread_id, t.app_id, t.user_id FROM recollect.messages x
              JOIN recollect.threads t ON t.tenant_id = $1 AND t.thread_id = x.thread_id
              WHERE %s
              LIMIT 1
-             FOR NO KEY UPDATE OF t SKIP LOCKED', v_said)
+             FOR UPDATE OF t SKIP LOCKED', v_said)
         INTO v_thread
         USING p_tenant, v_erasure.app_id, v_erasure.user_id;
         IF v_thread IS NULL THEN
@@ -93,6 +93,16 @@ BEGIN
             END IF;
             RETURN CASE WHEN v_left THEN 'wait' ELSE 'more' END;
         END IF;
+        -- In order, to avoid deadlocks: each deletion locks the owners of the memories made of its
+        -- message, which are these two.
+        PERFORM recollect.lock_memories(p_tenant, v_thread.app_id, o.user_id)
+        FROM (
+            SELECT v_thread.user_id
+            UNION
+            SELECT v_erasure.user_id
+            ORDER BY 1
+            OFFSET 0
+        ) AS o (user_id);
         FOR v_message IN
             SELECT m.message_id
             FROM recollect.messages m
@@ -156,7 +166,7 @@ BEGIN
         THEN
             RETURN 'wait';
         END IF;
-        -- Subscriptions still tell of the deletion itself.
+        -- The events of the deletion itself stay.
         DELETE FROM recollect.subscription_events d
         WHERE d.tenant_id = p_tenant AND d.ctid = ANY (ARRAY(
             SELECT x.ctid FROM recollect.subscription_events x

@@ -18,6 +18,7 @@ DECLARE
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     PERFORM recollect.allow_creation(p_tenant, p_app, p_user);
+    PERFORM recollect.lock_sources(p_tenant, p_items);
     PERFORM recollect.lock_memories(p_tenant, p_app, p_user);
     SELECT s.* INTO item, source FROM recollect.missing_source(p_tenant, p_app, p_user, p_items, '{}') AS s;
     IF item IS NOT NULL THEN

@@ -1,6 +1,8 @@
 -- Whether a hidden thread is a source of memories, or rows are left that memories are made from.
--- It waits for calls that were writing when the thread was hidden, and then releases their lock:
--- erasing the thread's other rows may take long, and the user's other calls must not wait for it.
+-- It waits for calls of the thread's user that were writing when the thread was hidden, and then
+-- releases their lock: erasing the thread's other rows may take long, and the user's other calls must
+-- not wait for it. Calls that make memories of its messages ended before it was hidden: see
+-- lock_sources.
 CREATE OR REPLACE FUNCTION recollect.any_memory_of_thread(p_tenant text, p_thread uuid)
 RETURNS boolean
 LANGUAGE plpgsql AS $$

@@ -15,8 +15,8 @@ DECLARE
     v_ended uuid[];
     v_bounds text := COALESCE(current_setting('recollect.bounds', true), '');
 BEGIN
-    -- Memories of others may be made of the thread's messages, too: they are erased, whomever the
-    -- caller is bound to.
+    -- Memories of other users may be made of the thread's messages, too: they are erased also for a
+    -- caller that is bound to the thread's user.
     PERFORM set_config('recollect.bounds', '', true);
     -- In order, to avoid deadlocks.
     PERFORM recollect.lock_memories(p_tenant, o.app_id, o.user_id)

@@ -37,7 +37,7 @@ DECLARE
     -- The new memories, and whose each is.
     v_new uuid[] := '{}';
     v_new_users text[] := '{}';
-    -- The users of whose memories any was stored or superseded.
+    -- The users of whose memories any was stored, changed or superseded.
     v_changed text[] := '{}';
     v_revision bigint;
     v_end record;
@@ -170,7 +170,7 @@ BEGIN
             (v_put.memory).memory_id, false, (v_put.memory).valid_from,
             CASE WHEN v_put.created THEN (v_put.memory).created_at ELSE clock_timestamp() END) AS e;
         superseded := superseded + cardinality(v_ended);
-        IF v_put.created OR v_ended <> '{}' THEN
+        IF v_put.revision IS NOT NULL OR v_ended <> '{}' THEN
             v_changed := v_changed || v_user;
         END IF;
         IF p_strategy = 'summary' THEN

@@ -28,6 +28,7 @@ DECLARE
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
     PERFORM recollect.allow_creation(p_tenant, p_app, p_user);
+    PERFORM recollect.lock_sources(p_tenant, p_items);
     PERFORM recollect.lock_memories(p_tenant, p_app, p_user);
     FOR v_item IN SELECT i.value FROM jsonb_array_elements(p_items) WITH ORDINALITY AS i (value, place) ORDER BY i.place LOOP
         v_record := v_item ->> 'record';

@@ -1,7 +1,7 @@
 -- The first source of memories that is not a readable message of their user, that is, of a thread of
--- this user or said by this user: its item and its
--- place among the sources, from 0; null where all are. p_items is a list of what put_memory
--- takes. p_new are messages that the caller is about to append.
+-- this user or said by this user: its item and its place among the sources, from 0; null where all
+-- are. p_items is a list of what put_memory takes. p_new are messages that the caller is about to
+-- append. The caller has called lock_sources, so that the answer stays true.
 CREATE OR REPLACE FUNCTION recollect.missing_source(
     p_tenant text, p_app text, p_user text, p_items jsonb, p_new uuid[],
     OUT item integer, OUT source integer

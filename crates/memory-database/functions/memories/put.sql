@@ -1,5 +1,6 @@
 -- Stores one memory of a user, or finds it by its record or its text. The caller holds
--- lock_memories.
+-- lock_memories, taken after lock_sources or the lock of the sources' thread. One found by its text
+-- keeps its values; without a kind it gets that of the item, with the attributes.
 --
 -- p_item has id, record, text, words, hash (hexadecimal), type, topics, entities, metadata,
 -- kind, attributes, event (microseconds since 1970, or null), sources and pinned. `listed` may be
@@ -35,6 +36,9 @@ DECLARE
     v_same recollect.memories;
     -- Whether the text of a known record changes.
     v_changed boolean := false;
+    -- Whether a caller puts a known text that was extracted, and whether one without a kind gets one.
+    v_adopts boolean;
+    v_gains_kind boolean;
 BEGIN
     -- Again where another call erases the found memory meanwhile.
     LOOP
@@ -117,9 +121,17 @@ BEGIN
             memory := v_same;
             -- A memory that a caller has put stays when its sources are
             -- erased.
-            IF v_same.origin = 'extracted' AND p_origin <> 'extracted' THEN
+            v_adopts := v_same.origin = 'extracted' AND p_origin <> 'extracted';
+            -- Otherwise a kind that is added to a policy would never reach what is known.
+            v_gains_kind := v_same.kind = '' AND v_kind <> '';
+            IF v_adopts OR v_gains_kind THEN
                 UPDATE recollect.memories
-                SET origin = p_origin, strategy = '', version = version + 1, updated_at = clock_timestamp()
+                SET origin = CASE WHEN v_adopts THEN p_origin ELSE origin END,
+                    strategy = CASE WHEN v_adopts THEN '' ELSE strategy END,
+                    kind = CASE WHEN v_gains_kind THEN v_kind ELSE kind END,
+                    attributes = CASE WHEN v_gains_kind THEN v_attributes ELSE attributes END,
+                    persisted_at = CASE WHEN v_gains_kind THEN NULL ELSE persisted_at END,
+                    version = version + 1, updated_at = clock_timestamp()
                 WHERE tenant_id = p_tenant AND memory_id = v_same.memory_id
                 RETURNING * INTO memory;
                 revision := recollect.enqueue_memory(p_tenant, p_app, p_user, v_same.memory_id, 'upsert');

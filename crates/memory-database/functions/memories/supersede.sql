@@ -16,6 +16,7 @@ DECLARE
     v_hash bytea := decode(p_item ->> 'hash', 'hex');
 BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    PERFORM recollect.lock_sources(p_tenant, jsonb_build_array(p_item));
     PERFORM recollect.lock_memory_owner(p_tenant, p_memory);
     SELECT m.* INTO v_old FROM recollect.memories m
     WHERE m.tenant_id = p_tenant AND m.memory_id = p_memory

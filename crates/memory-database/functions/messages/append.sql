@@ -62,14 +62,8 @@ BEGIN
     PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
 
     IF v_named THEN
-        -- Before the thread's lock, as by all callers.
-        PERFORM recollect.allow_creation(p_tenant, s.app_id, s.said_by)
-        FROM (
-            SELECT DISTINCT t.app_id, n.said_by
-            FROM recollect.threads t
-            CROSS JOIN json_populate_recordset(NULL::recollect.new_message, p_messages) AS n
-            WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread AND n.said_by <> ''
-        ) AS s;
+        -- Before the thread's lock; a caller that has this lock has called it, too.
+        PERFORM recollect.allow_speakers(p_tenant, p_thread, p_messages);
     END IF;
 
     SELECT t.last_seq, t.head_id, t.head_seq, t.head_branch, t.head_depth, t.path_tokens, t.branch_count, t.scope,

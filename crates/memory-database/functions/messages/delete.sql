@@ -22,7 +22,9 @@ BEGIN
         RETURN;
     END IF;
     SELECT t.head_id, t.app_id, t.user_id INTO v_thread FROM recollect.threads t
-    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
+    -- No memory is being made of it; see lock_sources.
+    FOR UPDATE;
 
     v_id := recollect.named_message(p_tenant, p_thread, p_message);
     SELECT m.bytes INTO v_bytes FROM recollect.messages m

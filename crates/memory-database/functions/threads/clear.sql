@@ -25,7 +25,9 @@ BEGIN
     END IF;
     SELECT t.last_seq, t.message_count, t.expires_at, t.idle_ttl IS NOT NULL AS ephemeral INTO v_thread
     FROM recollect.threads t
-    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
+    WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread
+    -- No memory is being made of its messages; see lock_sources.
+    FOR UPDATE;
     message_count := v_thread.message_count;
     -- The size of ephemeral threads is limited.
     SELECT r.erased_seq, r.counts, r.done INTO v_rows

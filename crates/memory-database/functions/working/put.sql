@@ -53,6 +53,8 @@ DECLARE
     v_context text := p_context;
     v_context_tokens integer := p_context_tokens;
 BEGIN
+    PERFORM set_config('recollect.tenant', p_tenant, true), set_config('recollect.actor', p_actor, true);
+    PERFORM recollect.allow_speakers(p_tenant, p_thread, p_messages);
     IF NOT recollect.lock_thread(p_tenant, p_actor, p_thread) THEN
         status := 'thread_not_found';
         RETURN;
@@ -65,6 +67,7 @@ BEGIN
     SELECT t.app_id, t.user_id INTO STRICT v_thread
     FROM recollect.threads t
     WHERE t.tenant_id = p_tenant AND t.thread_id = p_thread;
+    PERFORM recollect.lock_sources(p_tenant, p_items);
     SELECT s.* INTO item, source
     FROM recollect.missing_source(
         p_tenant, v_thread.app_id, v_thread.user_id, p_items,

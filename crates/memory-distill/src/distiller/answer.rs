@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use time::Date;
 
+use super::proof::Proof;
 use super::{Dropped, Extracted};
 use crate::extractive::{content, is_generic};
 use crate::{FACT_CHARS, FACT_LABELS, Fact, FactKind, KnownFact, SourceMessage, content_hash};
@@ -18,7 +19,7 @@ use crate::{FACT_CHARS, FACT_LABELS, Fact, FactKind, KnownFact, SourceMessage, c
 const FACTS: usize = 200;
 /// Most characters of a topic or an entity.
 const LABEL_CHARS: usize = 64;
-/// Most characters of the place of a rule in a schema that a model is told.
+/// Most characters of the place of a rule in a schema, in a problem that a model reads.
 const RULE_CHARS: usize = 200;
 
 #[derive(Deserialize)]
@@ -49,9 +50,51 @@ struct Stated {
     built_on: Option<Vec<String>>,
 }
 
+/// An answer's facts.
+#[derive(Default)]
+pub(super) struct Answer {
+    pub(super) extracted: Extracted,
+    /// The facts that do not fit their kinds and were dropped: the hash of the text, and the problem
+    /// without any of the answer's text.
+    misfits: Vec<([u8; 32], String)>,
+}
+
+impl Answer {
+    /// The first problem with a fact that does not fit its kind.
+    pub(super) fn problem(&self) -> Option<&str> {
+        self.misfits.first().map(|(_, problem)| problem.as_str())
+    }
+
+    /// This second answer, with the facts of the first one that it does not have: it may correct
+    /// what did not fit, and leave out the rest.
+    pub(super) fn after(mut self, first: Self) -> Self {
+        let known: HashSet<[u8; 32]> = self.hashes().collect();
+        let again: HashSet<[u8; 32]> = self.misfits.iter().map(|(hash, _)| *hash).collect();
+        let other = first.extracted.facts.into_iter();
+        let other = other.filter(|fact| !known.contains(&content_hash(&fact.text)));
+        self.extracted.facts.extend(other);
+        let misfits = first.misfits.into_iter();
+        let misfits = misfits.filter(|(hash, _)| !again.contains(hash));
+        self.misfits.extend(misfits);
+        self.count_misfits()
+    }
+
+    /// Counts what does not fit, unless the same text fits elsewhere.
+    fn count_misfits(mut self) -> Self {
+        let fitting: HashSet<[u8; 32]> = self.hashes().collect();
+        self.misfits.retain(|(hash, _)| !fitting.contains(hash));
+        self.extracted.dropped.invalid = self.misfits.len();
+        self
+    }
+
+    fn hashes(&self) -> impl Iterator<Item = [u8; 32]> {
+        let facts = self.extracted.facts.iter();
+        facts.map(|fact| content_hash(&fact.text))
+    }
+}
+
 /// Reads an answer about the facts of the user `owner`. The prompt named `sources` `m1`, `m2`, … and
-/// `known` `f1`, `f2`, …. Returns the facts, and the first problem with a fact that does not fit its
-/// kind and was dropped.
+/// `known` `f1`, `f2`, ….
 ///
 /// # Errors
 /// The problem with the answer's form. No problem has any of the answer's text.
@@ -61,31 +104,33 @@ pub(super) fn read(
     sources: &[&SourceMessage],
     known: &[KnownFact],
     kinds: &Kinds,
-) -> Result<(Extracted, Option<String>), String> {
+) -> Result<Answer, String> {
     let facts = parse(text)?;
-    let mut extracted = Extracted::default();
-    let mut problem = None;
+    let proof = Proof::new(owner, sources);
+    let mut answer = Answer::default();
+    let Answer { extracted, misfits } = &mut answer;
     // A known fact that is stated again is not a duplicate: it gains evidence.
     let mut hashes: HashSet<[u8; 32]> = HashSet::new();
     for stated in facts.facts.into_iter().take(FACTS) {
         let dropped = &mut extracted.dropped;
         let text = plain(&stated.text);
         let evidence = places(stated.evidence, 'm', sources.len());
-        if !proves(&evidence, owner, sources) {
+        let hash = content_hash(&text);
+        if !proof.holds(&evidence, &text) {
             dropped.without_evidence += 1;
         } else if text.is_empty() || text.chars().count() > FACT_CHARS {
             dropped.too_long_or_empty += 1;
-        } else if !hashes.insert(content_hash(&text)) {
+        } else if hashes.contains(&hash) {
             dropped.duplicates += 1;
         } else {
             let (own_kind, attributes) = match of_kind(stated.kind, stated.attributes, kinds) {
                 Ok(fitting) => fitting,
                 Err(misfit) => {
-                    dropped.invalid += 1;
-                    problem = problem.or(Some(misfit));
+                    misfits.push((hash, misfit));
                     continue;
                 }
             };
+            hashes.insert(hash);
             let event_date = stated.event_date.as_deref().and_then(day);
             let evidence: Vec<&SourceMessage> =
                 evidence.into_iter().map(|place| sources[place]).collect();
@@ -117,7 +162,7 @@ pub(super) fn read(
             });
         }
     }
-    Ok((extracted, problem))
+    Ok(answer.count_misfits())
 }
 
 /// The kind and the attributes of a fact. Without a kind there are no attributes.
@@ -152,14 +197,6 @@ fn of_kind(
             ))
         }
     }
-}
-
-/// Whether messages prove a fact of a user: this user said one of them, and no other user did. What
-/// a model or a tool says may only go with it, such as the question that it answers.
-fn proves(evidence: &[usize], owner: &str, sources: &[&SourceMessage]) -> bool {
-    let mut said = evidence.iter().map(|place| sources[*place]);
-    let is_own = said.clone().any(|source| source.is_said_by(owner));
-    is_own && !said.any(|source| source.is_said_by_another(owner))
 }
 
 /// The ids of the known facts that a fact was built on: those that the model names, and,
@@ -317,220 +354,4 @@ impl Extracted {
 }
 
 #[cfg(test)]
-mod tests {
-    use memory_contract::{UserId, message::Role};
-    use proptest::prelude::*;
-
-    use memory_contract::memory::MemoryKind;
-
-    use super::*;
-    use crate::distiller::tests::source;
-
-    fn read(
-        text: &str,
-        sources: &[&SourceMessage],
-        known: &[KnownFact],
-    ) -> Result<Extracted, String> {
-        super::read(text, sources, known, &Kinds::default()).map(|(extracted, _)| extracted)
-    }
-
-    #[test]
-    fn common_mistakes_of_models_are_repaired() {
-        let sources = [source("a"), source("b")];
-        let sources: Vec<&SourceMessage> = sources.iter().collect();
-        let good =
-            r#"{"facts": [{"text": "Ada has, \"two\" cats,]", "evidence": ["m2", "m1", "m2"],},]}"#;
-        for text in [
-            good.to_owned(),
-            format!("```json\n{good}\n```"),
-            format!("Here: {good} Done."),
-        ] {
-            let read = read(&text, "", &sources, &[]).unwrap();
-            assert_eq!(read.facts[0].text, "Ada has, \"two\" cats,]", "{text}");
-            assert_eq!(read.facts[0].evidence.len(), 2);
-        }
-    }
-
-    #[test]
-    fn malformed_answers_are_reported_without_their_content() {
-        for text in [
-            "secret",
-            "{\"secret\": 1}",
-            "{\"facts\": [{\"text\": 5}]}",
-            "{\"facts\": [",
-            "[]",
-            "}{",
-        ] {
-            let problem = read(text, "", &[], &[]).err().unwrap();
-            assert!(!problem.contains("secret"), "{problem}");
-        }
-    }
-
-    #[test]
-    fn a_fact_without_evidence_is_dropped_and_counted() {
-        let sources = [source("a")];
-        let sources: Vec<&SourceMessage> = sources.iter().collect();
-        let known = [KnownFact {
-            id: "x-9".into(),
-            text: "Ada lives in Oslo".into(),
-        }];
-        let long = "x".repeat(FACT_CHARS + 1);
-        let text = format!(
-            r#"{{"facts": [
-            {{"text": "A", "evidence": []}}, {{"text": "B"}}, {{"text": "C", "evidence": ["m2", "m0", "f1", ""]}},
-            {{"text": "{long}", "evidence": ["m1"]}},
-            {{"text": "Ada lives in Bergen", "type": "episodic", "event_date": "2023-05-08", "evidence": ["m1"],
-              "supersedes": ["f1", "f2", "m1"], "topics": ["a", "a", "b", "c", "d", "e", "f"]}},
-            {{"text": "ada lives in bergen.", "evidence": ["m1"]}}]}}"#
-        );
-        let read = read(&text, "", &sources, &known).unwrap();
-        let Dropped {
-            without_evidence,
-            too_long_or_empty,
-            duplicates,
-            invalid,
-            forbidden,
-        } = read.dropped;
-        assert_eq!((without_evidence, too_long_or_empty, duplicates), (3, 1, 1));
-        assert_eq!((invalid, forbidden), (0, 0));
-        assert_eq!(read.facts.len(), 1);
-        let fact = &read.facts[0];
-        assert_eq!(fact.supersedes, ["x-9"]);
-        assert_eq!(fact.topics.len(), FACT_LABELS);
-        assert_eq!(fact.event_date, Some(time::macros::date!(2023 - 05 - 08)));
-    }
-
-    #[test]
-    fn a_fact_of_a_user_needs_a_message_of_this_user_and_none_of_another() {
-        let said = |role: Role, user: &str| {
-            let mut said = source("We love jazz.");
-            said.message.role = role;
-            said.message.said_by = UserId::new(user);
-            said
-        };
-        let sources = [
-            said(Role::User, "ada"),
-            said(Role::User, "bob"),
-            said(Role::Assistant, ""),
-            said(Role::Tool, ""),
-        ];
-        let sources: Vec<&SourceMessage> = sources.iter().collect();
-        for (evidence, owner, expected) in [
-            (r#""m1""#, "ada", true),
-            (r#""m1", "m3", "m4""#, "ada", true),
-            (r#""m2""#, "ada", false),
-            (r#""m3", "m4""#, "ada", false),
-            (r#""m1", "m2""#, "ada", false),
-            (r#""m1", "m2""#, "bob", false),
-            (r#""m2""#, "bob", true),
-            (r#""m3""#, "", false),
-        ] {
-            let answer =
-                format!(r#"{{"facts": [{{"text": "Loves jazz", "evidence": [{evidence}]}}]}}"#);
-            let read = read(&answer, owner, &sources, &[]).unwrap();
-            assert_eq!(
-                read.facts.len(),
-                usize::from(expected),
-                "{evidence} {owner}"
-            );
-            let dropped = usize::from(!expected);
-            assert_eq!(read.dropped.without_evidence, dropped, "{evidence} {owner}");
-        }
-    }
-
-    #[test]
-    fn a_fact_is_built_on_what_the_model_names_and_on_what_it_took_words_from() {
-        let sources = [source("He is ill. I must see the vet.")];
-        let sources: Vec<&SourceMessage> = sources.iter().collect();
-        let facts = [
-            "Ada has a cat called Tom",
-            "Ada likes tea",
-            "Ada is often ill",
-            "Ada lives in Oslo",
-        ];
-        let known: Vec<KnownFact> = (1..)
-            .zip(facts)
-            .map(|(number, text)| KnownFact {
-                id: format!("x-{number}"),
-                text: text.to_owned(),
-            })
-            .collect();
-        let check = |text: &str, named: &str, expected: &[&str]| {
-            let answer = format!(
-                r#"{{"facts": [{{"text": "{text}", "evidence": ["m1"], "built_on": [{named}]}}]}}"#
-            );
-            let read = read(&answer, "", &sources, &known).unwrap();
-            assert_eq!(read.facts[0].built_on, expected, "{text}");
-        };
-        check("Tom was ill", "", &["x-1"]);
-        check("The pet was ill", r#""f1", "f9""#, &["x-1"]);
-        check("Somebody is ill and has to see the vet", "", &[]);
-        check("Ada from Oslo is ill", "", &["x-4"]);
-    }
-
-    #[test]
-    fn a_fact_that_does_not_fit_its_kind_is_dropped_with_a_problem_that_quotes_nothing() {
-        let schema =
-            r#"{"properties": {"substance": {"type": "string"}}, "required": ["substance"]}"#;
-        let kinds = Kinds::new(&[MemoryKind {
-            name: "allergy".to_owned(),
-            description: "What a person cannot take.".to_owned(),
-            json_schema: schema.to_owned(),
-            examples: Vec::new(),
-        }]);
-        let sources = [source("I cannot have penicillin.")];
-        let sources: Vec<&SourceMessage> = sources.iter().collect();
-        let check = |kind: &str, attributes: &str, expected: Result<&str, &str>| {
-            let answer = format!(
-                r#"{{"facts": [{{"text": "Ada is allergic.", "evidence": ["m1"], "kind": {kind},
-                "attributes": {attributes}}}, {{"text": "Ada is ill.", "evidence": ["m1"]}}]}}"#
-            );
-            let (read, problem) = super::read(&answer, &sources, &[], &kinds).unwrap();
-            let problem = problem.unwrap_or_default();
-            match expected {
-                Ok(kind) => {
-                    assert_eq!(read.facts[0].own_kind, kind);
-                    assert_eq!((read.facts.len(), problem.as_str()), (2, ""));
-                }
-                Err(part) => {
-                    assert!(problem.contains(part), "{problem}");
-                    assert!(!problem.contains("secret"), "{problem}");
-                    assert_eq!((read.facts.len(), read.dropped.invalid), (1, 1));
-                }
-            }
-        };
-        check(
-            "\"allergy\"",
-            r#"{"substance": "penicillin"}"#,
-            Ok("allergy"),
-        );
-        check("null", "null", Ok(""));
-        check("\" \"", r#"{"a": 1}"#, Ok(""));
-        check("\"secret\"", "{}", Err("does not exist"));
-        check(
-            "\"allergy\"",
-            r#"{"substance": ["secret"]}"#,
-            Err("#/properties/substance"),
-        );
-        check("\"allergy\"", r#"{"secret": 1}"#, Err("`allergy`"));
-        check("\"allergy\"", "\"secret\"", Err("JSON object"));
-    }
-
-    proptest! {
-        #[test]
-        fn evidence_is_always_among_the_sources(
-            ids in prop::collection::vec("[mf]?-?[0-9]{0,3}", 0..6),
-            noise in "\\PC{0,30}",
-        ) {
-            let sources = [source("a"), source("b"), source("c")];
-            let sources: Vec<&SourceMessage> = sources.iter().collect();
-            let answer = serde_json::json!({"facts": [{"text": noise, "evidence": ids}]}).to_string();
-            let extracted = read(&answer, "", &sources, &[]).unwrap();
-            for fact in extracted.facts {
-                prop_assert!(!fact.evidence.is_empty());
-                prop_assert!(fact.evidence.iter().all(|id| sources.iter().any(|s| s.message.id == *id)));
-            }
-            let _ = read(&noise, "", &sources, &[]);
-        }
-    }
-}
+mod tests;

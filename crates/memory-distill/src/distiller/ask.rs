@@ -126,23 +126,27 @@ impl<'a> ModelTask<'a> {
             let prompt = ask(&quoted, &portion.text);
             let read = |answer: &str| answer::read(answer, owner, &portion.sources, known, kinds);
             let first = self.ask(&prompt).await?;
-            let facts = match read(&first) {
-                Ok((facts, None)) => facts,
-                Ok((facts, Some(problem))) => match self.ask(&again(&prompt, &problem)).await {
-                    Ok(second) => read(&second).map_or(facts, |(second, _)| second),
-                    // What fits in the first answer is kept.
-                    Err(_) => facts,
+            let read = match read(&first) {
+                Ok(first) => match first.problem() {
+                    None => first,
+                    Some(problem) => match self.ask(&again(&prompt, problem)).await {
+                        Ok(second) => match read(&second) {
+                            Ok(second) => second.after(first),
+                            Err(_) => first,
+                        },
+                        // What fits in the first answer is kept.
+                        Err(_) => first,
+                    },
                 },
                 Err(problem) => {
                     let second = self.ask(&again(&prompt, &problem)).await?;
-                    let (facts, _) = read(&second).map_err(|problem| DistillError::Malformed {
+                    read(&second).map_err(|problem| DistillError::Malformed {
                         model: self.name(),
                         problem,
-                    })?;
-                    facts
+                    })?
                 }
             };
-            extracted.add(facts);
+            extracted.add(read.extracted);
         }
         Ok(self.done(extracted))
     }

@@ -3,6 +3,7 @@
 mod answer;
 mod ask;
 mod material;
+mod proof;
 mod report;
 mod speakers;
 mod task;
@@ -332,10 +333,8 @@ impl Distiller {
         let Distilled { value, by } = self
             .summarize(tenant, method, &previous, &said, SUMMARY_FACT_TOKENS)
             .await?;
-        let allowed = value.split_sentence_bounds();
-        let allowed = allowed.filter(|sentence| !never_keep.is_in(sentence));
-        let text: String = allowed.flat_map(str::chars).take(FACT_CHARS).collect();
-        let text = text.trim().to_owned();
+        let text: String = value.chars().take(FACT_CHARS).collect();
+        let text = allowed(&text, never_keep).trim().to_owned();
         let mut extracted = Extracted {
             facts: Vec::new(),
             dropped: Dropped {
@@ -382,6 +381,22 @@ impl Distiller {
             (Method::Model, None) | (Method::Extractive, _) => None,
         }
     }
+}
+
+/// The sentences of a text that have nothing that the app never keeps, neither alone nor together:
+/// "Dr. Miller" counts as the end of one sentence and the start of another.
+fn allowed(text: &str, never_keep: &NeverKept) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    for sentence in text.split_sentence_bounds() {
+        kept.push(sentence);
+        if never_keep.is_in(&kept.concat()) {
+            // What was kept before had no entry, so it ends in this sentence.
+            let is_in = |start: &usize| never_keep.is_in(&kept[*start..].concat());
+            let start = (0..kept.len()).rfind(is_in).unwrap_or(0);
+            kept.truncate(start);
+        }
+    }
+    kept.concat()
 }
 
 fn extractive<T>(value: T) -> Distilled<T> {

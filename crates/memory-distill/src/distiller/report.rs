@@ -38,7 +38,7 @@ pub struct ModelReport {
 /// Counts of rejected model output since the process started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RejectedCounts {
-    /// Facts that cite no message of the user whose facts they are, or one of another user.
+    /// Facts without evidence: [`Dropped::without_evidence`](crate::Dropped::without_evidence).
     pub dropped_facts: u64,
     /// Tasks that failed because two answers in a row did not have the requested form.
     pub malformed_answers: u64,

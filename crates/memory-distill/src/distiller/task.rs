@@ -44,7 +44,8 @@ pub struct Extracted {
 /// Counts of facts that were rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// Facts that cite no message of the user whose facts they are, or one of another user.
+    /// Facts that cite no message of the user whose facts they are, or one of another user, and
+    /// facts that in a conversation of several are in the words of others.
     pub without_evidence: usize,
     /// Facts without text, or with more than [`FACT_CHARS`](crate::FACT_CHARS) characters.
     pub too_long_or_empty: usize,

@@ -2,6 +2,7 @@
 //! something lasting, a preference, a budget, a plan or an event. Doubtful sentences are left out.
 
 use memory_contract::{
+    json::JsonObject,
     message::{Content, Role},
     policy::ExtractionStrategy,
 };

@@ -7,7 +7,6 @@ use memory_contract::{
     policy::{MemoryPolicy, PolicyChange, PolicyFields, PolicyLevel},
     proto,
 };
-use memory_kinds::check_kinds;
 
 /// Reads the policy of a level, and compiles its template.
 pub fn policy_at(
@@ -19,17 +18,13 @@ pub fn policy_at(
     })
 }
 
-/// Reads a change of the stored policy of a level, compiles its template, and checks the kinds of
-/// memories that it defines.
+/// Reads a change of the stored policy of a level, and compiles its template.
 pub fn policy_change_at(
     level: PolicyLevel,
     policy: Option<proto::MemoryPolicy>,
     fields: &PolicyFields,
 ) -> Result<PolicyChange, InvalidFields> {
-    let change = policy_change_from("policy", level, policy, fields, |template| {
+    policy_change_from("policy", level, policy, fields, |template| {
         QueryTemplate::compile(template).map(drop)
-    })?;
-    let kinds = change.set.memory_kinds.as_deref().unwrap_or_default();
-    check_kinds(kinds).map_err(|invalid| invalid.within("policy"))?;
-    Ok(change)
+    })
 }

@@ -224,6 +224,12 @@ fn every_error_has_a_code_and_a_reason() {
         assert_eq!(metadata(&status, "scope"), "delete");
         assert_eq!(metadata(&status, "field"), field.unwrap_or_default());
     }
+    let status = check(
+        ApiError::WebhookDenied,
+        Code::PermissionDenied,
+        R::PermissionDenied,
+    );
+    assert_eq!(metadata(&status, "scope"), "admin");
     let full = StoreError::Memory(MemoryError::Full);
     let status = check(full, Code::PermissionDenied, R::PermissionDenied);
     assert_eq!(metadata(&status, "field"), "memories");

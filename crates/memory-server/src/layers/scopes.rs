@@ -60,7 +60,8 @@ const READ: &[(&str, &str)] = &[
     ("WorkingMemoryService", "GetWorkingMemory"),
 ];
 
-/// The call by which a reader of events says what it has read.
+/// The call by which a reader of events says what it has read. With a URL, the subscription's handler
+/// requires the scope `admin` for it and for `StreamEvents`.
 const ACKNOWLEDGE: &[(&str, &str)] = &[("SubscriptionService", "AcknowledgeEvents")];
 
 /// Calls that add or change.

@@ -1,6 +1,6 @@
 //! Users, apps and tenants are deleted in steps that resume anywhere, with a receipt.
 
-use std::time::Duration;
+use std::{slice, time::Duration};
 
 use memory_contract::{
     AppId, UserId,
@@ -13,7 +13,7 @@ use memory_contract::{
 use memory_store::StoreError;
 use uuid::Uuid;
 
-use crate::world::{World, caller, new_thread};
+use crate::world::{Pause, World, caller, new_thread, said};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -269,4 +269,46 @@ async fn a_deleted_tenant_leaves_only_its_record() {
     }
     assert_eq!(left, ["erasures", "transactions"]);
     assert_eq!(world.threads_of("a").await, 1);
+}
+
+#[tokio::test]
+async fn a_deletion_waits_for_memories_of_others_that_are_made_of_the_users_threads() {
+    let world = World::new().await;
+    let owner = world.owner().await;
+    let pause = Pause::of_new_memories(&world).await;
+    let thread = world.thread().await.id;
+    let mut message = said(Role::User, "I like rum.");
+    message.message.said_by = UserId::new("bob");
+    let appended = world.append(thread, vec![message]).await.unwrap();
+    let id = Uuid::new_v4();
+    let begin = "SELECT recollect.begin_erasure('a', 'ada', $1, 'user', 'app', 'ada')";
+    owner.execute(begin, &[&id]).await.unwrap();
+
+    let bob = MemoryOwner {
+        app: AppId::new("app"),
+        user: UserId::new("bob"),
+    };
+    let rum = NewMemory {
+        text: "Likes rum".to_owned(),
+        sources: vec![appended.messages[0].id],
+        ..NewMemory::default()
+    };
+    pause.begin().await;
+    let memories = world.store.memories(&world.caller);
+    let add = memories.add_memories(&bob, slice::from_ref(&rum), MemoryOrigin::Caller, None);
+    let erase = async {
+        world.wait_for_blocked(1).await;
+        try_everything(&world).await;
+        pause.end().await;
+    };
+    let (added, ()) = tokio::join!(add, erase);
+    added.unwrap();
+    let receipt = world.finish(id).await;
+    assert!(receipt.places.iter().all(|place| place.remaining == 0));
+    assert_eq!(erased(&receipt, "memory_sources"), 1);
+    let left = "SELECT (SELECT count(*) FROM recollect.memories WHERE user_id = 'bob'),
+                    (SELECT count(*) FROM recollect.memory_sources)";
+    let left = owner.query_one(left, &[]).await.unwrap();
+    let left: (i64, i64) = (left.get(0), left.get(1));
+    assert_eq!(left, (1, 0));
 }

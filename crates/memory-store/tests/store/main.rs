@@ -38,6 +38,7 @@ mod queries;
 mod recall;
 mod schema;
 mod simulation;
+mod subscriptions;
 mod threads;
 mod usage;
 mod watching;

@@ -141,7 +141,24 @@ impl World {
 /// Lets calls wait in functions that a test has replaced, which take the advisory lock 4711.
 pub struct Pause(Client);
 
+/// `check_memory_count`, which waits for the pause to end. It is called last for new memories.
+const CHECK_MEMORY_COUNT: &str = "
+    CREATE OR REPLACE FUNCTION recollect.check_memory_count(
+        p_tenant text, p_app text, p_user text, p_item jsonb
+    )
+    RETURNS void
+    LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM pg_advisory_xact_lock_shared(4711);
+    END;
+    $$;";
+
 impl Pause {
+    /// Lets calls that store new memories wait before they commit; the pause begins later.
+    pub async fn of_new_memories(world: &World) -> Self {
+        Self::new(world, CHECK_MEMORY_COUNT).await
+    }
+
     /// Replaces functions; the pause begins later.
     pub async fn new(world: &World, functions: &str) -> Self {
         let owner = world.owner().await;

@@ -1,5 +1,6 @@
 //! Extracts facts from the messages that extraction has not covered yet.
 
+mod batch;
 mod known;
 mod speakers;
 
@@ -17,7 +18,7 @@ use memory_distill::{
     SourceMessage,
 };
 use memory_kinds::{Kinds, NeverKept};
-use memory_store::{MemoryError, RangeQuery, StoreError, Unextracted};
+use memory_store::{MemoryError, StoreError};
 use metrics::{counter, describe_counter};
 use time::Time;
 
@@ -25,13 +26,10 @@ use super::due::Due;
 use super::failure::Failure;
 use super::run::DistillRun;
 use super::source::own_sources;
+use batch::{BATCH_MESSAGES, ExtractionBatch, batch, of_few_speakers};
 use known::{KnownFacts, parse_memory_id};
 use speakers::{named, speakers};
 
-/// The limits of one request to a model: tokens, messages, bytes.
-const BATCH_TOKENS: i64 = 8_000;
-const BATCH_MESSAGES: i32 = 200;
-const BATCH_BYTES: i64 = 2 * 1024 * 1024;
 /// So many waiting tokens are extracted before the thread is quiet.
 const WAITING_TOKENS: i64 = 1_000;
 /// Batches of one run, at most; the next run follows at once.
@@ -74,9 +72,8 @@ pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
             // Its range is read again.
             ExtractionStrategy::Summary => Vec::new(),
             _ => {
-                memories
-                    .extract_again(run.thread.id, BATCH_MESSAGES)
-                    .await?
+                let again = memories.extract_again(run.thread.id, BATCH_MESSAGES);
+                of_few_speakers(again.await?, &run.thread.session.user)
             }
         };
         let again_ids: Vec<MessageId> = again.iter().map(|message| message.id).collect();
@@ -90,7 +87,7 @@ pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
                 to_seq: 0,
             })
         } else if is_quiet || left.tokens >= WAITING_TOKENS {
-            batch(run, &left, is_quiet).await?
+            batch(run, strategy, &left, is_quiet).await?
         } else {
             None
         };
@@ -101,17 +98,8 @@ pub(super) async fn step(run: &DistillRun<'_>) -> Result<Due, Failure> {
             });
         };
         let to_seq = batch.to_seq;
-        let extracted = match extract(run, strategy, batch).await {
+        let extracted = match extract(run, strategy, batch.messages).await {
             Ok(extracted) => extracted,
-            // The model answers, but never in the required form. Later messages must not
-            // wait for this batch.
-            Err(Failure::Distill(error))
-                if run.method == Method::Extractive && is_answered(&error) =>
-            {
-                tracing::warn!(thread_id = %run.thread.id, %error, "facts are given up");
-                counter!("recollect_extracted_facts_total", "outcome" => "given_up").increment(1);
-                ExtractedFacts::default()
-            }
             Err(Failure::Distill(error)) if alone && is_over(run, &error) => {
                 tracing::warn!(thread_id = %run.thread.id, %error, "facts wait for the model");
                 return Ok(Due {
@@ -175,44 +163,6 @@ fn is_answered(error: &DistillError) -> bool {
     }
 }
 
-/// The next messages to extract from, in whole turns. A turn begins with a user message;
-/// the newest turn is complete when the thread is quiet. `None`: no turn is complete. A
-/// turn larger than a batch is read in parts.
-async fn batch(
-    run: &DistillRun<'_>,
-    left: &Unextracted,
-    is_quiet: bool,
-) -> Result<Option<ExtractionBatch>, Failure> {
-    let query = RangeQuery {
-        thread: run.thread.id,
-        head: left.head,
-        after_depth: left.after_depth,
-        to_depth: i32::MAX,
-        max_messages: BATCH_MESSAGES,
-        max_tokens: BATCH_TOKENS,
-        max_bytes: BATCH_BYTES,
-    };
-    let range = run
-        .with
-        .store
-        .distillates(run.caller)
-        .read_range(&query)
-        .await?;
-    let mut batch = cut(range.messages, range.more, is_quiet);
-    if let Some(batch) = &mut batch {
-        let imported = range.imported;
-        batch.messages.retain(|one| !imported.contains(&one.id));
-    }
-    Ok(batch)
-}
-
-/// Messages to extract from, and the seq up to which extraction has then covered the
-/// thread; 0 for messages that it had covered before.
-struct ExtractionBatch {
-    messages: Vec<Message>,
-    to_seq: i64,
-}
-
 /// The facts found in one batch.
 struct ExtractedFacts {
     /// Each with the user whose it is.
@@ -232,73 +182,58 @@ impl Default for ExtractedFacts {
     }
 }
 
-fn cut(mut messages: Vec<Message>, more: bool, is_quiet: bool) -> Option<ExtractionBatch> {
-    let newest = messages
-        .iter()
-        .rposition(|message| message.role == Role::User)
-        .unwrap_or(0);
-    if newest > 0 && (more || !is_quiet) {
-        messages.truncate(newest);
-    } else if !more && !is_quiet {
-        return None;
-    }
-    let to_seq = messages.last()?.seq;
-    Some(ExtractionBatch { messages, to_seq })
-}
-
-/// Extracts facts from a batch.
+/// Extracts facts from the messages of a batch: of each user who speaks, only this user's own
+/// messages prove them.
 async fn extract(
     run: &DistillRun<'_>,
     strategy: ExtractionStrategy,
-    batch: ExtractionBatch,
+    messages: Vec<Message>,
 ) -> Result<ExtractedFacts, Failure> {
-    let said = batch
-        .messages
+    let said = messages
         .into_iter()
         .filter(|message| matches!(message.role, Role::User | Role::Assistant))
         .collect();
     let user = &run.thread.session.user;
     let sources = own_sources(named(said, user));
+    let mut extracted = ExtractedFacts::default();
     if sources.iter().all(|source| source.injected) {
-        return Ok(ExtractedFacts::default());
+        return Ok(extracted);
     }
     let owners = match strategy {
         ExtractionStrategy::Summary => vec![user.clone()],
         _ => speakers(&sources),
     };
-    // Only a model can follow instructions (CUSTOM). Otherwise the extractive distiller reads
-    // the batch where the token budget of the day is spent, because waiting does not help.
+    // Only a model can follow instructions (CUSTOM).
     let alone = strategy == ExtractionStrategy::Custom;
-    let method = if alone { Method::Model } else { run.method };
-    match extract_of_each(run, strategy, method, &owners, &sources).await {
-        Err(Failure::Distill(error)) if !alone && error.is_spent() => {
-            extract_of_each(run, strategy, Method::Extractive, &owners, &sources).await
-        }
-        extracted => extracted,
-    }
-}
-
-/// The facts of each of some users. Of each only this user's own messages prove them.
-async fn extract_of_each(
-    run: &DistillRun<'_>,
-    strategy: ExtractionStrategy,
-    method: Method,
-    owners: &[UserId],
-    sources: &[SourceMessage],
-) -> Result<ExtractedFacts, Failure> {
-    let mut extracted = ExtractedFacts::default();
+    let mut method = if alone { Method::Model } else { run.method };
     for user in owners {
         let owner = MemoryOwner {
             app: run.thread.session.app.clone(),
             user: user.clone(),
         };
-        let known = KnownFacts::find(run, strategy, &owner, sources).await?;
-        let sources = known.without_copies(sources.to_vec());
+        let known = KnownFacts::find(run, strategy, &owner, &sources).await?;
+        let sources = known.without_copies(sources.clone());
         if sources.iter().all(|source| source.injected) {
             continue;
         }
-        let (mut facts, made_by) = distill(run, strategy, method, user, &sources, &known).await?;
-        extracted.made_by = made_by;
+        let mut made = distill(run, strategy, method, &user, &sources, &known).await;
+        if !alone && made.as_ref().is_err_and(DistillError::is_spent) {
+            // The token budget of the day is spent, and waiting does not help: the extractive
+            // distiller reads on.
+            method = Method::Extractive;
+            made = distill(run, strategy, method, &user, &sources, &known).await;
+        }
+        let (mut facts, made_by) = match made {
+            Ok(made) => made,
+            // The model answers, but never in the required form. Later messages and the facts of
+            // other users must not wait for it.
+            Err(error) if run.method == Method::Extractive && is_answered(&error) => {
+                tracing::warn!(thread_id = %run.thread.id, %error, "facts are given up");
+                counter!("recollect_extracted_facts_total", "outcome" => "given_up").increment(1);
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
         if strategy == ExtractionStrategy::Summary {
             extracted.built_on = known.into_memories();
         } else {
@@ -306,6 +241,10 @@ async fn extract_of_each(
             known.merge(run, &owner, &sources, &mut facts).await?;
             let gone = u64::try_from(found - facts.len()).unwrap_or_default();
             counter!("recollect_extracted_facts_total", "outcome" => "repeated").increment(gone);
+        }
+        // A commit has one author: the model, if any of its facts came from the model.
+        if made_by != DistilledBy::Extractive && !facts.is_empty() {
+            extracted.made_by = made_by;
         }
         let facts = facts.into_iter().map(|fact| (user.clone(), fact));
         extracted.facts.extend(facts);
@@ -373,7 +312,7 @@ async fn distill(
     user: &UserId,
     sources: &[SourceMessage],
     known: &KnownFacts,
-) -> Result<(Vec<Fact>, DistilledBy), Failure> {
+) -> Result<(Vec<Fact>, DistilledBy), DistillError> {
     let kinds = Kinds::new(&run.policy.memory_kinds);
     let never_keep = NeverKept::new(&run.policy.never_keep);
     let extraction = Extraction {
@@ -454,50 +393,4 @@ pub(super) fn describe_metrics() {
         "recollect_model_answers_malformed_total",
         "Extraction answers of language models that were malformed twice in a row."
     );
-}
-
-#[cfg(test)]
-mod tests {
-    use memory_contract::message::Part;
-
-    use super::*;
-
-    /// Messages after seq 10: `u` of a user, `a` of a model, `t` of a tool.
-    fn said(roles: &str) -> Vec<Message> {
-        let role = |letter| match letter {
-            'u' => Role::User,
-            'a' => Role::Assistant,
-            _ => Role::Tool,
-        };
-        roles
-            .chars()
-            .zip(11..)
-            .map(|(letter, seq)| Message {
-                seq,
-                tokens: 1,
-                ..Message::new(role(letter), vec![Part::text("Hello.")])
-            })
-            .collect()
-    }
-
-    #[test]
-    fn batches_are_whole_turns() {
-        let check = |roles: &str, more: bool, is_quiet: bool, expected: Option<(usize, i64)>| {
-            let batch = cut(said(roles), more, is_quiet);
-            let found = batch.map(|batch| (batch.messages.len(), batch.to_seq));
-            assert_eq!(found, expected, "{roles} {more} {is_quiet}");
-        };
-        // A quiet thread has no turn under way.
-        check("uaua", false, true, Some((4, 14)));
-        check("u", false, true, Some((1, 11)));
-        // Otherwise the newest one is.
-        check("uauat", false, false, Some((2, 12)));
-        check("uat", false, false, None);
-        // What does not fit waits from its turn's beginning on.
-        check("uaua", true, true, Some((2, 12)));
-        check("uatatat", true, true, Some((7, 17)));
-        check("uatatat", true, false, Some((7, 17)));
-        // Its head was erased.
-        check("", false, true, None);
-    }
 }

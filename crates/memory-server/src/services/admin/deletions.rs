@@ -143,12 +143,7 @@ impl Admin {
         let (tenant, scope) = (&caller.tenant, &receipt.scope);
         let selections = match &receipt.erased_threads {
             Some(threads) => vec![Selection::threads(tenant, threads)],
-            None => {
-                let owner = Selection::owner(tenant, scope.app(), scope.user());
-                let user = scope.user().filter(|user| !user.is_empty());
-                let said = user.map(|user| Selection::said_by(tenant, scope.app(), user));
-                [owner].into_iter().chain(said).collect()
-            }
+            None => Selection::of_deletion(tenant, scope),
         };
         let mut remaining = Some(0_i64);
         for selection in &selections {

@@ -1,10 +1,12 @@
 //! Facts of users who take part in a thread of another user or of none.
 
+use std::slice;
+
 use memory_contract::key::KeyBounds;
 use memory_store::CountedMessage;
 
 use super::*;
-use crate::world::said;
+use crate::world::{Pause, said};
 
 fn said_by(user: &str, text: &str) -> CountedMessage {
     let mut counted = said(Role::User, text);
@@ -66,7 +68,7 @@ async fn facts_of_a_thread_without_a_user_belong_to_those_who_are_named() {
     let world = World::new().await;
     let thread = world.thread_of("app", "", "shared").await.id;
     let memories = || world.store.memories(&world.caller);
-    world.say(thread, Role::User, "I like tea.").await;
+    let unnamed = world.say(thread, Role::User, "I like tea.").await;
     assert!(!memories().names_speakers(thread).await.unwrap());
     let appended = world.append(thread, vec![said_by("bob", "I like rum.")]);
     let bob = appended.await.unwrap().messages[0].id;
@@ -74,9 +76,11 @@ async fn facts_of_a_thread_without_a_user_belong_to_those_who_are_named() {
     let facts = vec![
         fact("Somebody likes rum", &[bob]),
         fact_of("bob", "Bob likes rum", &[bob]),
+        // Another one may have said it.
+        fact_of("bob", "Bob likes tea", &[bob, unnamed]),
     ];
     let done = world.extract(thread, 0, 2, facts).await.unwrap();
-    assert_eq!((done.stored, done.dropped), (1, 1));
+    assert_eq!((done.stored, done.dropped), (1, 2));
     assert_eq!(world.texts("bob").await, ["Bob likes rum"]);
 }
 
@@ -94,4 +98,60 @@ async fn a_bound_caller_says_nothing_in_the_name_of_another_user() {
     );
     let own = world.append(thread, vec![said_by("ada", "I like tea.")]);
     assert_eq!(own.await.unwrap().messages[0].seq, 1);
+}
+
+#[tokio::test]
+async fn a_memory_keeps_no_source_that_is_erased_in_the_thread_of_another_user_meanwhile() {
+    let world = World::new().await;
+    let database = world.owner().await;
+    let pause = Pause::of_new_memories(&world).await;
+    for cleared in [false, true] {
+        let thread = world.thread().await.id;
+        let appended = world.append(thread, vec![said_by("bob", "I like rum.")]);
+        let source = appended.await.unwrap().messages[0].id;
+        let rum = NewMemory {
+            sources: vec![source],
+            ..memory(&format!("Likes rum, cleared: {cleared}"))
+        };
+        pause.begin().await;
+        let add = world.remember("bob", slice::from_ref(&rum));
+        let erase = async {
+            world.wait_for_blocked(1).await;
+            if cleared {
+                let threads = world.store.threads(&world.caller);
+                threads.clear_thread(thread).await.map(drop)
+            } else {
+                let messages = world.store.messages(&world.caller);
+                messages.delete_message(thread, source).await.map(drop)
+            }
+        };
+        // The erasure waits for the memory.
+        let release = async {
+            world.wait_for_blocked(2).await;
+            pause.end().await;
+        };
+        let (added, erased, ()) = tokio::join!(add, erase, release);
+        erased.unwrap();
+        assert_eq!(added.memories[0].memory.sources, [source]);
+        let count = "SELECT count(*) FROM recollect.memory_sources";
+        let left: i64 = database.query_one(count, &[]).await.unwrap().get(0);
+        assert_eq!(left, 0, "cleared: {cleared}");
+
+        // Once it is erased, it is no source.
+        let gin = NewMemory {
+            sources: vec![source],
+            ..memory("Likes gin")
+        };
+        let bob = owner("bob");
+        let memories = world.store.memories(&world.caller);
+        let late = memories.add_memories(&bob, slice::from_ref(&gin), MemoryOrigin::Caller, None);
+        let late = late.await;
+        assert!(
+            matches!(
+                late,
+                Err(StoreError::Memory(MemoryError::SourceNotFound { .. }))
+            ),
+            "{late:?}"
+        );
+    }
 }

@@ -2,9 +2,11 @@
 
 use memory_contract::{
     MessageId,
+    json::JsonObject,
     memory::{Memory, MemoryType, NewMemory},
     message::Role,
 };
+use memory_store::Fact;
 
 use super::{fact, id, memory, recorded};
 use crate::world::World;
@@ -89,4 +91,34 @@ async fn a_record_takes_over_a_memory_without_one_with_the_same_text() {
     // Another record's stays as it is.
     let other = put(&world, recorded("other", "Likes tea")).await;
     assert_eq!(other, taken);
+}
+
+#[tokio::test]
+async fn a_known_text_without_a_kind_gets_that_of_a_fact_and_keeps_it() {
+    let world = World::new().await;
+    let thread = world.thread().await.id;
+    let said = world.say(thread, Role::User, "I cannot eat nuts.").await;
+    let known = put(&world, memory("Cannot eat nuts")).await;
+    let attributes = |text: &str| serde_json::from_str::<JsonObject>(text).unwrap();
+    let of_kind = |kind: &str, text: &str| Fact {
+        own_kind: kind.to_owned(),
+        attributes: attributes(text),
+        ..fact("Cannot eat nuts", &[said])
+    };
+    let nuts = r#"{"substance": "nuts"}"#;
+    for (generation, other) in [(0, of_kind("allergy", nuts)), (1, of_kind("diet", "{}"))] {
+        let done = world.extract(thread, generation, 1, vec![other]);
+        let done = done.await.unwrap();
+        assert_eq!((done.stored, done.known), (0, 1));
+        // Only the first changes it, for the index, too.
+        assert_eq!(done.revision.change > 0, generation == 0);
+        let memories = world.known("ada").await;
+        assert_eq!(memories.len(), 1);
+        assert_eq!(
+            (memories[0].id, memories[0].own_kind.as_str()),
+            (known.id, "allergy")
+        );
+        assert_eq!(memories[0].attributes, attributes(nuts));
+        assert_eq!(memories[0].version, known.version + 1);
+    }
 }

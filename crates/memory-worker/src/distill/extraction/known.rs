@@ -9,6 +9,7 @@ use memory_contract::{
     memory::{Memory, MemoryFilter, MemoryOwner},
     message::{Content, Part, Role},
     policy::ExtractionStrategy,
+    quotation::without_marks,
 };
 use memory_distill::{
     Fact, KnownFact, OwnWords, SourceMessage, content_hash, is_duplicate, restates, same_figures,
@@ -189,8 +190,7 @@ fn without_copies(source: SourceMessage, known: &HashSet<[u8; 32]>) -> SourceMes
 
 /// Whether a line has a known text, also as an item of a list or in a quoted mail.
 fn is_copy(line: &str, known: &HashSet<[u8; 32]>) -> bool {
-    let mark = |c: char| c.is_whitespace() || matches!(c, '>' | '-' | '*' | '\u{2022}');
-    let line = line.trim_start_matches(mark);
+    let line = without_marks(line);
     !line.is_empty() && known.contains(&content_hash(line))
 }
 
@@ -458,7 +458,9 @@ mod tests {
         let known = [("m1".to_owned(), "Ada likes tea a lot", &vector)];
         for supersedes in [&[][..], &["m1"][..]] {
             let echo = fact("Ada loves tea", supersedes);
-            let kept = merged(vec![echo], &[vector.clone()], &known, &|_| Vec::new());
+            let kept = merged(vec![echo], std::slice::from_ref(&vector), &known, &|_| {
+                Vec::new()
+            });
             assert!(kept.is_empty(), "{kept:?}");
         }
     }

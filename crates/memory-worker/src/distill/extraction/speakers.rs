@@ -28,6 +28,26 @@ pub(super) fn speakers(sources: &[SourceMessage]) -> Vec<UserId> {
     users
 }
 
+/// The place of the first message of a user after as many as `speakers` other users; the number of
+/// messages if there are not so many. Messages that name no user are the thread's user's.
+pub(super) fn before_speaker(messages: &[Message], thread_user: &UserId, speakers: usize) -> usize {
+    let mut users: Vec<&UserId> = Vec::new();
+    for (place, message) in messages.iter().enumerate() {
+        let user = match message.said_by.is_empty() {
+            true => thread_user,
+            false => &message.said_by,
+        };
+        if message.role != Role::User || user.is_empty() || users.contains(&user) {
+            continue;
+        }
+        if users.len() == speakers {
+            return place;
+        }
+        users.push(user);
+    }
+    messages.len()
+}
+
 #[cfg(test)]
 mod tests {
     use memory_contract::message::Part;
@@ -49,5 +69,26 @@ mod tests {
         assert_eq!(users(messages.clone(), "bob"), ["bob"]);
         assert_eq!(users(messages, ""), ["bob"]);
         assert_eq!(users(vec![said(Role::Assistant)], "ada"), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn the_message_of_one_user_too_many_is_found() {
+        let messages: Vec<Message> = ["", "bob", "ada", "", "cora", "bob"]
+            .map(|user| Message {
+                said_by: UserId::new(user),
+                ..Message::new(Role::User, vec![Part::text("Hello.")])
+            })
+            .into();
+        let check = |thread_user: &str, speakers: usize, expected: usize| {
+            let found = before_speaker(&messages, &UserId::new(thread_user), speakers);
+            assert_eq!(found, expected, "{thread_user} {speakers}");
+        };
+        check("ada", 1, 1);
+        check("ada", 2, 4);
+        check("ada", 3, 6);
+        // Nothing is extracted from what no user is named for.
+        check("", 1, 2);
+        check("", 2, 4);
+        check("", usize::MAX, 6);
     }
 }
