@@ -2,13 +2,13 @@
 
 use memory_contract::proto::{
     AddMemoriesRequest, AddMemoriesResponse, BuildContextResponse, ContextBlockKind,
-    GetMemoryRequest, ListMemoriesRequest, Memory, MemoryFilter, MemoryInput,
-    SearchMemoriesRequest, SearchMemoriesResponse,
+    ExtractMemoriesRequest, GetMemoryRequest, ListMemoriesRequest, Memory, MemoryFilter,
+    MemoryInput, SearchMemoriesRequest, SearchMemoriesResponse,
 };
 use serde_json::Value;
 
 use crate::wait::fresh;
-use crate::{Client, block_texts, of_user, target_user};
+use crate::{Client, SOON, block_texts, by_id, eventually, of_user, seconds, target_user};
 
 /// A memory to store.
 pub fn memory(text: &str) -> MemoryInput {
@@ -89,6 +89,18 @@ impl Client {
     /// Searches memories. A search with [`crate::fresh_wait`] waits until the index is fresh.
     pub async fn search_memories(&self, request: SearchMemoriesRequest) -> SearchMemoriesResponse {
         fresh(self, request).await
+    }
+
+    /// Waits until memories are extracted from all messages of a thread.
+    pub async fn extracted(&self, thread_id: &str) {
+        let request = ExtractMemoriesRequest {
+            thread: by_id(thread_id),
+            max_wait: Some(seconds(10)),
+        };
+        eventually("memories are extracted", SOON, async || {
+            self.call(request.clone()).await.complete
+        })
+        .await;
     }
 
     /// Everything that is or was known of a user, what was stored last first.

@@ -858,7 +858,7 @@ type StreamEventsResponse struct {
 	// events are 1 to 100 events. Those of one thread are in order.
 	Events []*SubscriptionEvent `protobuf:"bytes,2,rep,name=events,proto3" json:"events,omitempty"`
 	// dropped_count is the number of events that were lost since the batch before this one.
-	// Above 0: read again what must not be missed.
+	// Above 0: read what they changed by other calls, as docs/subscriptions.md says.
 	DroppedCount  int64 `protobuf:"varint,3,opt,name=dropped_count,json=droppedCount,proto3" json:"dropped_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod answer;
+mod available;
 mod caller;
 mod deadline;
 mod error;
@@ -12,6 +13,7 @@ pub mod status;
 mod transport;
 
 pub use answer::answered;
+pub use available::available;
 pub use caller::{Standing, admin_of, caller_of, look_up, require_scope, standing_of, unbound};
 pub use deadline::{Deadline, remaining, until};
 pub use error::{ApiError, RETRY_OVERLOADED};

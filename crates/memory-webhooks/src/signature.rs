@@ -7,7 +7,8 @@ use secrecy::{ExposeSecret as _, SecretString, zeroize::Zeroizing};
 /// The prefix of a secret.
 const PREFIX: &str = "whsec_";
 
-/// The value of `webhook-signature`: a signature by each secret. `None` for a secret that is none.
+/// The value of `webhook-signature`: a signature by each secret. `None`
+/// if one of the secrets has another form.
 pub(crate) fn signatures(
     secrets: &[SecretString],
     id: &str,

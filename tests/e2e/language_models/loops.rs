@@ -1,12 +1,12 @@
 //! What was recalled into a prompt and comes back is not remembered again.
 
 use memory_contract::proto::{
-    BuildContextRequest, ContextBlockKind, ExtractMemoriesRequest, ExtractionStrategy,
-    GetProfileRequest, Memory, MemoryPolicy,
+    BuildContextRequest, ContextBlockKind, ExtractionStrategy, GetProfileRequest, Memory,
+    MemoryPolicy,
 };
 use recollect_tests::{
-    Client, SOON, USER_DEFAULT, app, apply, block_texts, by_id, context_request, eventually,
-    eventually_some, of_user, seconds, trial, trial_with_own_server,
+    Client, SOON, USER_DEFAULT, app, apply, block_texts, context_request, eventually_some, of_user,
+    trial, trial_with_own_server,
 };
 
 use super::{extract, extracting, known};
@@ -14,18 +14,6 @@ use crate::plain;
 
 /// Turns of a loop.
 const TURNS: usize = 30;
-
-/// Waits until the facts of all messages are extracted.
-async fn extracted(client: &Client, thread_id: &str) {
-    let request = ExtractMemoriesRequest {
-        thread: by_id(thread_id),
-        max_wait: Some(seconds(10)),
-    };
-    eventually("all is extracted", SOON, async || {
-        client.call(request.clone()).await.complete
-    })
-    .await;
-}
 
 /// What is or was known of the user, but for the day of its last use.
 async fn memories(client: &Client, app: &str) -> Vec<Memory> {
@@ -96,7 +84,7 @@ async fn repeat(client: &Client, app: &str, question: &str, answers: &[&str]) ->
             .append_turn(&thread_id, &said, answers[number % answers.len()])
             .await;
         assert_eq!(stored.messages.len(), 2);
-        extracted(client, &thread_id).await;
+        client.extracted(&thread_id).await;
     }
     thread_id
 }
@@ -110,7 +98,7 @@ async fn f19_thirty_turns_that_repeat_recalled_text_add_no_memory() {
     for said in ["I live in Bergen.", "I'm allergic to hazelnuts."] {
         client.append_turn(&first, said, "I see.").await;
     }
-    extracted(&client, &first).await;
+    client.extracted(&first).await;
     let before = indexed_memories(&client, &app).await;
     assert_eq!(before.len(), 2, "{before:?}");
     let page = profile(&client, &app).await;
@@ -128,7 +116,7 @@ async fn f19_thirty_turns_that_repeat_recalled_text_add_no_memory() {
     let own = "I live in Bergen. My favorite color is green.";
     let said = prompt(&client, &app, &second, 0, own).await;
     let again = client.append_turn(&second, &said, "I see.").await;
-    extracted(&client, &second).await;
+    client.extracted(&second).await;
     known(&client, &app, USER_DEFAULT, "green").await;
     let all = memories(&client, &app).await;
     assert_eq!(all.len(), 3, "{all:?}");
@@ -148,7 +136,7 @@ async fn f19_a_model_that_takes_what_is_known_for_new_adds_no_memory() {
     ] {
         client.append_turn(&first, said, "I see.").await;
     }
-    extracted(&client, &first).await;
+    client.extracted(&first).await;
     let before = indexed_memories(&client, &app).await;
     assert_eq!(before.len(), 2, "{before:?}");
     let page = profile(&client, &app).await;

@@ -1,13 +1,12 @@
 //! Memories have two times: when they were true, and when they were known.
 
 use memory_contract::proto::{
-    ExtractMemoriesRequest, ExtractionStrategy, ListMemoriesRequest, Memory, MemoryFilter,
-    MemoryInput, MemoryPolicy, MessageInput, Role, SearchMemoriesRequest, Target,
+    ExtractionStrategy, ListMemoriesRequest, Memory, MemoryFilter, MemoryInput, MemoryPolicy,
+    MessageInput, Role, SearchMemoriesRequest, Target,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, SOON, app, apply, by_id, eventually, memory, memory_search, memory_texts, say, seconds,
-    target_app, target_user, trial,
+    Client, app, apply, memory, memory_search, memory_texts, say, target_app, target_user, trial,
 };
 
 use super::supersede;
@@ -143,18 +142,6 @@ async fn f05_what_a_newer_memory_refutes_was_never_true_but_was_believed() {
     }
 }
 
-/// Extracts memories from what a thread has.
-async fn extract(client: &Client, thread_id: &str) {
-    let request = ExtractMemoriesRequest {
-        thread: by_id(thread_id),
-        max_wait: Some(seconds(10)),
-    };
-    eventually("all is extracted", SOON, async || {
-        client.call(request.clone()).await.complete
-    })
-    .await;
-}
-
 /// The oldest first.
 async fn known(client: &Client, app: &str) -> Vec<Memory> {
     let mut known = client.all_memories(app, "ada").await;
@@ -178,7 +165,7 @@ async fn f06_a_fact_that_becomes_true_again_gets_a_second_period() {
         (30, "I live in Bonn."),
     ] {
         said_on(&client, &thread_id, day, text).await;
-        extract(&client, &thread_id).await;
+        client.extracted(&thread_id).await;
     }
     let known = known(&client, &app).await;
     let [first, graz, second] = known.as_slice() else {

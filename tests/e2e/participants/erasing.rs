@@ -6,7 +6,7 @@ use memory_contract::proto::{
 };
 use recollect_tests::{Client, SOON, app, apply, eventually_some, say, session, texts, trial};
 
-use super::{extract_facts, extracted, said_by};
+use super::{extract_facts, said_by};
 use crate::plain;
 
 /// Deletes a user, and waits for the end.
@@ -47,10 +47,10 @@ async fn f18_deleting_a_user_deletes_what_the_user_said_in_threads_of_others() {
         };
         for thread_id in [&adas, &shared] {
             client.append(thread_id, talk()).await;
-            extracted(&client, thread_id).await;
+            client.extracted(thread_id).await;
         }
         client.append_text(&own, "I work as a baker.").await;
-        extracted(&client, &own).await;
+        client.extracted(&own).await;
         assert_eq!(client.all_memories(&app, &bob).await.len(), 3);
 
         let receipt = deleted(

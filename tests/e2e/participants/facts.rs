@@ -11,7 +11,7 @@ use recollect_tests::{
 };
 use tonic::Code;
 
-use super::{extract_facts, extracted, said_by};
+use super::{extract_facts, said_by};
 use crate::plain;
 
 /// 60 sentences in three languages.
@@ -66,7 +66,7 @@ async fn tell(client: &Client, app: &str, user: &str) -> HashMap<String, Sentenc
         let thread = client.resolve(session(app, user, language)).await;
         let messages = said.iter().map(message).collect();
         let appended = client.append(&thread.thread_id, messages).await;
-        extracted(client, &thread.thread_id).await;
+        client.extracted(&thread.thread_id).await;
         let ids = appended.messages.into_iter().map(|one| one.message_id);
         told.extend(ids.zip(said));
     }
@@ -227,7 +227,7 @@ async fn f17_a_budget_that_is_spent_between_two_users_keeps_the_facts_of_the_fir
     });
     let thread_id = client.thread_of(&app, &user(0)).await;
     client.append(&thread_id, said.collect()).await;
-    extracted(&client, &thread_id).await;
+    client.extracted(&thread_id).await;
     // The model is asked once for each of the first users.
     let asked = model.asked();
     assert!((1..towns.len()).contains(&asked.len()), "{}", asked.len());
@@ -263,7 +263,7 @@ async fn f17_facts_are_superseded_only_by_the_same_user() {
         said_by("bob", "I just moved to Bern."),
     ];
     client.append(&thread_id, said).await;
-    extracted(&client, &thread_id).await;
+    client.extracted(&thread_id).await;
     let adas = client.all_memories(&app, "ada").await;
     assert_eq!(adas.len(), 1, "{adas:?}");
     assert!(adas[0].superseded_by.is_empty());
@@ -296,7 +296,7 @@ async fn f17_a_thread_in_which_no_user_is_named_gives_no_facts() {
     // Once one is named, this user's words are read.
     let named = vec![said_by("bob", "I live in Rome.")];
     client.append(&thread_id, named).await;
-    extracted(&client, &thread_id).await;
+    client.extracted(&thread_id).await;
     let bobs = client.all_memories(&app, "bob").await;
     assert_eq!(bobs.len(), 1, "{bobs:?}");
     assert!(client.all_memories(&app, "").await.is_empty());

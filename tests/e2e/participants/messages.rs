@@ -10,7 +10,7 @@ use recollect_tests::{
 };
 use tonic::Code;
 
-use super::{extract_facts, extracted, said_by};
+use super::{extract_facts, said_by};
 use crate::plain;
 
 fn of_users(users: &[&str]) -> Option<MessageFilter> {
@@ -149,7 +149,7 @@ async fn f16_a_bound_key_says_nothing_in_the_name_of_another_user() {
 
     // In her own thread she may still delete what Bob said, with what was made of it.
     let bobs = admin.call(append("bob")).await.messages.remove(0);
-    extracted(&admin, &thread_id).await;
+    admin.extracted(&thread_id).await;
     assert_eq!(admin.all_memories(&app, "bob").await.len(), 1);
     assert_eq!(ada.all_memories(&app, "ada").await.len(), 1);
     ada.delete_message(&thread_id, &bobs.message_id).await;

@@ -4,10 +4,8 @@ mod erasing;
 mod facts;
 mod messages;
 
-use memory_contract::proto::{
-    ExtractMemoriesRequest, ExtractionStrategy, MemoryPolicy, MessageInput, Role,
-};
-use recollect_tests::{Client, SOON, by_id, eventually, say, seconds};
+use memory_contract::proto::{ExtractionStrategy, MemoryPolicy, MessageInput, Role};
+use recollect_tests::{Client, say};
 
 /// What a user says who takes part.
 fn said_by(user: &str, text: &str) -> MessageInput {
@@ -24,16 +22,4 @@ async fn extract_facts(client: &Client, app: &str) {
         ..Default::default()
     };
     client.set_policy(app, policy).await;
-}
-
-/// Waits until facts were extracted from all messages of a thread.
-async fn extracted(client: &Client, thread_id: &str) {
-    eventually("facts are extracted", SOON, async || {
-        let request = ExtractMemoriesRequest {
-            thread: by_id(thread_id),
-            max_wait: Some(seconds(10)),
-        };
-        client.call(request).await.complete
-    })
-    .await;
 }

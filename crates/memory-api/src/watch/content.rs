@@ -1,7 +1,6 @@
 //! The content of events: what was made, as it is when the event is sent.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use memory_agent_contract::plan::{Attempt, EventQuery, Plan};
 use memory_contract::proto::watch_thread_response::Event;
@@ -15,17 +14,13 @@ use memory_contract::{
     message::Message,
     size::{memory_bytes, message_bytes_at_most},
 };
-use memory_grpc::ApiError;
+use memory_grpc::{ApiError, available};
 use memory_store::{
     AttemptQuery, Caller, DistillKind, MemoryOwners, PlanError, SeqRange, Store, StoreError,
 };
-use tokio::time::sleep;
 use uuid::Uuid;
 
 use crate::files::{annotate, references};
-
-/// The pause after the database was unavailable. The deadline of the call ends the wait.
-const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// Reads what the events of one stream are about.
 pub(super) struct Content {
@@ -295,16 +290,4 @@ fn message_ref(id: MessageId, seq: i64, external_id: &str) -> WatchedMessage {
 /// The message for an event that has this many bytes with it, if they fit.
 fn fitting(message: Message, bytes: usize) -> Option<memory_contract::proto::Message> {
     (bytes <= limits::ANSWER_BYTES).then(|| message.into())
-}
-
-/// Reads until the database answers: a watch outlives its outages.
-async fn available<T, F: Future<Output = Result<T, StoreError>>>(
-    mut read: impl FnMut() -> F,
-) -> Result<T, StoreError> {
-    loop {
-        match read().await {
-            Err(error) if error.retryable() => sleep(RETRY_PAUSE).await,
-            done => return done,
-        }
-    }
 }

@@ -21,6 +21,7 @@ use memory_kinds::{Kinds, NeverKept};
 use memory_store::{MemoryError, StoreError};
 use metrics::{counter, describe_counter};
 use time::Time;
+use tokio::task::spawn_blocking;
 
 use super::due::Due;
 use super::failure::Failure;
@@ -182,6 +183,25 @@ impl Default for ExtractedFacts {
     }
 }
 
+/// What an app wants to be extracted.
+struct Wanted {
+    strategy: ExtractionStrategy,
+    kinds: Kinds,
+    never_keep: NeverKept,
+}
+
+impl Wanted {
+    async fn of(run: &DistillRun<'_>, strategy: ExtractionStrategy) -> Result<Self, Failure> {
+        let kinds = run.policy.memory_kinds.clone();
+        Ok(Self {
+            strategy,
+            // Schemas that this process does not know are compiled.
+            kinds: spawn_blocking(move || Kinds::new(&kinds)).await?,
+            never_keep: NeverKept::new(&run.policy.never_keep),
+        })
+    }
+}
+
 /// Extracts facts from the messages of a batch: of each user who speaks, only this user's own
 /// messages prove them.
 async fn extract(
@@ -203,6 +223,7 @@ async fn extract(
         ExtractionStrategy::Summary => vec![user.clone()],
         _ => speakers(&sources),
     };
+    let wanted = Wanted::of(run, strategy).await?;
     // Only a model can follow instructions (CUSTOM).
     let alone = strategy == ExtractionStrategy::Custom;
     let mut method = if alone { Method::Model } else { run.method };
@@ -216,12 +237,12 @@ async fn extract(
         if sources.iter().all(|source| source.injected) {
             continue;
         }
-        let mut made = distill(run, strategy, method, &user, &sources, &known).await;
+        let mut made = distill(run, &wanted, method, &user, &sources, &known).await;
         if !alone && made.as_ref().is_err_and(DistillError::is_spent) {
             // The token budget of the day is spent, and waiting does not help: the extractive
             // distiller reads on.
             method = Method::Extractive;
-            made = distill(run, strategy, method, &user, &sources, &known).await;
+            made = distill(run, &wanted, method, &user, &sources, &known).await;
         }
         let (mut facts, made_by) = match made {
             Ok(made) => made,
@@ -307,19 +328,17 @@ async fn store(
 /// Asks for the facts of a user.
 async fn distill(
     run: &DistillRun<'_>,
-    strategy: ExtractionStrategy,
+    wanted: &Wanted,
     method: Method,
     user: &UserId,
     sources: &[SourceMessage],
     known: &KnownFacts,
 ) -> Result<(Vec<Fact>, DistilledBy), DistillError> {
-    let kinds = Kinds::new(&run.policy.memory_kinds);
-    let never_keep = NeverKept::new(&run.policy.never_keep);
     let extraction = Extraction {
-        strategy,
+        strategy: wanted.strategy,
         instructions: run.policy.extraction_instructions.as_str(),
-        kinds: &kinds,
-        never_keep: &never_keep,
+        kinds: &wanted.kinds,
+        never_keep: &wanted.never_keep,
         owner: user.as_str(),
         messages: sources,
         known: known.facts(),

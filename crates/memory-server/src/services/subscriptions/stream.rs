@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use memory_contract::convert::{action_from, timestamp};
 use memory_contract::proto::{self, StreamEventsResponse};
-use memory_grpc::{ApiError, Standing};
+use memory_grpc::{ApiError, Standing, available};
 use memory_runtime::task;
-use memory_store::{
-    Caller, EventBatch, LeaseId, NextEvents, StoreError, SubscriptionEvent, Subscriptions,
-};
+use memory_store::{Caller, EventBatch, LeaseId, NextEvents, SubscriptionEvent, Subscriptions};
 use tokio::sync::{broadcast, mpsc};
 use tokio::time::{Instant, sleep};
 use tokio_stream::wrappers::ReceiverStream;
@@ -20,8 +18,6 @@ use uuid::Uuid;
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// How often a lease is prolonged: a third of what it lasts.
 const RENEWAL: Duration = Duration::from_secs(5);
-/// The pause while the database is unavailable.
-const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 pub(super) type Events = ReceiverStream<Result<StreamEventsResponse, Status>>;
 type Sender = mpsc::Sender<Result<StreamEventsResponse, Status>>;
@@ -152,17 +148,5 @@ fn event(event: SubscriptionEvent) -> proto::SubscriptionEvent {
         subject,
         item_count,
         create_time: Some(timestamp(created)),
-    }
-}
-
-/// Reads until the database answers: a stream outlives its outages.
-async fn available<T, F: Future<Output = Result<T, StoreError>>>(
-    mut read: impl FnMut() -> F,
-) -> Result<T, StoreError> {
-    loop {
-        match read().await {
-            Err(error) if error.retryable() => sleep(RETRY_PAUSE).await,
-            done => return done,
-        }
     }
 }

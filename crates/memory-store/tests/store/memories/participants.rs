@@ -51,7 +51,7 @@ async fn a_fact_belongs_to_a_user_alone_whom_its_sources_name() {
     for user in ["eve", ""] {
         assert!(world.texts(user).await.is_empty(), "{user}");
     }
-    // What was made of a message goes with it, whoever it belongs to and whoever deletes it.
+    // A memory is erased with its only message, also one of another user than the caller.
     let mut caller = world.caller.clone();
     let lists = serde_json::from_str(r#"{"user_ids": ["ada"]}"#).unwrap();
     caller.bounds = KeyBounds::new(lists).unwrap();

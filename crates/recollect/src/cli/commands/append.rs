@@ -8,7 +8,7 @@ use memory_import::messages_of_lines;
 use crate::cli::args::AppendArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table};
+use crate::cli::output::{Table, print_message};
 
 /// Standard input may have more bytes than the server takes, not without end.
 const INPUT_BYTES: u64 = 16 * 1024 * 1024;
@@ -36,9 +36,7 @@ pub async fn run(args: AppendArgs) -> Result<(), Failure> {
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("AppendMessagesResponse", &appended)?;
-        return lines.finish();
+        return print_message("AppendMessagesResponse", &appended);
     }
     let mut table = Table::new(&["Seq>", "Message!", "Tokens>"]);
     for message in &appended.messages {

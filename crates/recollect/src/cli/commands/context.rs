@@ -9,7 +9,7 @@ use super::recall::omission;
 use crate::cli::args::{ContextArgs, ModeArg};
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, text_of};
+use crate::cli::output::{Table, clock, count, one_line, print_message, role, text_of};
 
 /// Shows what a model would be given.
 ///
@@ -59,9 +59,7 @@ pub async fn run(args: ContextArgs) -> Result<(), Failure> {
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("BuildContextResponse", &context)?;
-        return lines.finish();
+        return print_message("BuildContextResponse", &context);
     }
     if args.text {
         for rendered in &context.rendered {

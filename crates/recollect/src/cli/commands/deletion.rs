@@ -5,7 +5,7 @@ use memory_contract::proto::{Deletion, DeletionState, GetDeletionRequest};
 use crate::cli::args::DeletionArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, clock};
+use crate::cli::output::{Table, clock, print_message};
 
 /// Checks that nothing is left of a deleted user, app or tenant.
 ///
@@ -23,9 +23,7 @@ pub async fn run(args: DeletionArgs) -> Result<(), Failure> {
         .into_inner();
     let deletion = found.deletion.clone().unwrap_or_default();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("GetDeletionResponse", &found)?;
-        lines.finish()?;
+        print_message("GetDeletionResponse", &found)?;
     } else {
         print(&deletion)?;
     }

@@ -17,7 +17,7 @@ use crate::cli::args::{
 };
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, clock, count, exact, one_line};
+use crate::cli::output::{Table, clock, count, exact, one_line, print_message};
 
 /// The most bytes that are read of a file: a little more than the server takes.
 const INPUT_BYTES: u64 = 4 * 1024 * 1024;
@@ -53,9 +53,7 @@ async fn list(args: ListFilesArgs) -> Result<(), Failure> {
         .map_err(|status| failure(&client, &status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("GetMemoryFileResponse", &found)?;
-        return lines.finish();
+        return print_message("GetMemoryFileResponse", &found);
     }
     let mut table = Table::new(&["Size>", "Changed!", "Path!"]);
     match found.entry {
@@ -112,9 +110,7 @@ async fn show(args: ShowFileArgs) -> Result<(), Failure> {
         .map_err(|status| failure(&client, &status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("GetMemoryFileResponse", &found)?;
-        return lines.finish();
+        return print_message("GetMemoryFileResponse", &found);
     }
     match found.entry {
         Some(Entry::File(file)) => print_text(&file.lines.unwrap_or_default().text),
@@ -138,9 +134,7 @@ async fn put(args: PutFileArgs) -> Result<(), Failure> {
         .map_err(|status| failure(&client, &status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("PutMemoryFileResponse", &put)?;
-        return lines.finish();
+        return print_message("PutMemoryFileResponse", &put);
     }
     let file = put.file.unwrap_or_default();
     let what = match put.created {
@@ -164,9 +158,7 @@ async fn remove(args: RemoveFileArgs) -> Result<(), Failure> {
         .map_err(|status| failure(&client, &status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("DeleteMemoryFileResponse", &deleted)?;
-        return lines.finish();
+        return print_message("DeleteMemoryFileResponse", &deleted);
     }
     let until = match args.erase {
         true => "with all versions",
@@ -189,9 +181,7 @@ async fn rename(args: MoveFileArgs) -> Result<(), Failure> {
         .map_err(|status| failure(&client, &status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("RenameMemoryFileResponse", &renamed)?;
-        return lines.finish();
+        return print_message("RenameMemoryFileResponse", &renamed);
     }
     println!("{} renamed.", count(renamed.renamed_count, "file"));
     Ok(())
@@ -211,9 +201,7 @@ async fn versions(args: FilePathArgs) -> Result<(), Failure> {
         .map_err(|status| failure(&client, &status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("ListMemoryFileVersionsResponse", &listed)?;
-        return lines.finish();
+        return print_message("ListMemoryFileVersionsResponse", &listed);
     }
     let mut table = Table::new(&["Version>", "Made!", "By", "Size>", "Kept until!"]);
     for version in &listed.versions {
@@ -255,9 +243,7 @@ async fn compare(args: DiffFileArgs) -> Result<(), Failure> {
         .map_err(|status| failure(&client, &status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("CompareMemoryFileVersionsResponse", &compared)?;
-        return lines.finish();
+        return print_message("CompareMemoryFileVersionsResponse", &compared);
     }
     print_text(&compared.diff)
 }
@@ -275,9 +261,7 @@ async fn restore(args: RestoreFileArgs) -> Result<(), Failure> {
         .map_err(|status| failure(&client, &status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("RestoreMemoryFileResponse", &restored)?;
-        return lines.finish();
+        return print_message("RestoreMemoryFileResponse", &restored);
     }
     let file = restored.file.unwrap_or_default();
     println!(
@@ -301,9 +285,7 @@ async fn search(args: SearchFilesArgs) -> Result<(), Failure> {
         .map_err(|status| failure(&client, &status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("SearchMemoryFilesResponse", &found)?;
-        return lines.finish();
+        return print_message("SearchMemoryFilesResponse", &found);
     }
     let mut table = Table::new(&["Score>", "Path!", "Line>", "Text"]);
     for file in found.files {

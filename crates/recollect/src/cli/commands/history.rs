@@ -6,7 +6,7 @@ use memory_contract::proto::GetHistoryRequest;
 use crate::cli::args::HistoryArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, clock, count, exact, one_line, role, text_of};
+use crate::cli::output::{Table, clock, count, exact, one_line, print_message, role, text_of};
 
 /// Shows a conversation as a model would get it.
 ///
@@ -28,9 +28,7 @@ pub async fn run(args: HistoryArgs) -> Result<(), Failure> {
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("GetHistoryResponse", &history)?;
-        return lines.finish();
+        return print_message("GetHistoryResponse", &history);
     }
     let own_ids = history
         .messages

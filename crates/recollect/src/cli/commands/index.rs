@@ -21,7 +21,7 @@ use crate::cli::args::{
 };
 use crate::cli::client::Client;
 use crate::cli::failure::{Failure, chain};
-use crate::cli::output::{JsonLines, Table, duration, exact, one_line, print_json};
+use crate::cli::output::{Table, duration, exact, one_line, print_json, print_message};
 use memory_config::{Config, Sources};
 use memory_embedded::running_url;
 
@@ -206,9 +206,7 @@ async fn compare(args: CompareIndexesArgs) -> Result<(), Failure> {
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if connection.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("CompareIndexesResponse", &compared)?;
-        return lines.finish();
+        return print_message("CompareIndexesResponse", &compared);
     }
     print(compared)
 }

@@ -16,7 +16,9 @@ use crate::cli::args::{
 };
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, clock, count, exact, on_one_line, one_line};
+use crate::cli::output::{
+    JsonLines, Table, clock, count, exact, on_one_line, one_line, print_message,
+};
 
 /// Lists, finds, stores or deletes memories.
 ///
@@ -86,9 +88,7 @@ async fn search(args: SearchMemoriesArgs) -> Result<(), Failure> {
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("SearchMemoriesResponse", &found)?;
-        return lines.finish();
+        return print_message("SearchMemoriesResponse", &found);
     }
     let mut table = Table::new(&["Score>", "Memory!", "Valid from!", "Text"]);
     for found in found.memories {
@@ -124,9 +124,7 @@ async fn profile(args: ProfileArgs) -> Result<(), Failure> {
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("GetProfileResponse", &profile)?;
-        return lines.finish();
+        return print_message("GetProfileResponse", &profile);
     }
     let mut table = Table::new(&["Topic!", "Memory!", "Valid from!", "Text"]);
     for entry in &profile.entries {
@@ -166,9 +164,7 @@ async fn show(args: MemoryIdArgs) -> Result<(), Failure> {
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("GetMemoryResponse", &found)?;
-        return lines.finish();
+        return print_message("GetMemoryResponse", &found);
     }
     let memory = found.memory.unwrap_or_default();
     let mut about = Table::new(&["What", "How"]);
@@ -237,9 +233,7 @@ async fn add(args: AddMemoryArgs) -> Result<(), Failure> {
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("AddMemoriesResponse", &added)?;
-        return lines.finish();
+        return print_message("AddMemoriesResponse", &added);
     }
     for added in added.memories {
         let memory = added.memory.unwrap_or_default();
@@ -273,9 +267,7 @@ async fn pin(args: PinMemoryArgs) -> Result<(), Failure> {
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("UpdateMemoryResponse", &updated)?;
-        return lines.finish();
+        return print_message("UpdateMemoryResponse", &updated);
     }
     let memory = updated.memory.unwrap_or_default();
     let what = if memory.pinned() {

@@ -5,7 +5,7 @@ use memory_contract::proto::{GetObservationsRequest, Observation};
 use crate::cli::args::ObservationsArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, author, clock, count, one_line};
+use crate::cli::output::{author, clock, count, one_line, print_message};
 
 /// Shows the observations of a conversation, and the messages that they cover.
 ///
@@ -25,9 +25,7 @@ pub async fn run(args: ObservationsArgs) -> Result<(), Failure> {
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("GetObservationsResponse", &found)?;
-        return lines.finish();
+        return print_message("GetObservationsResponse", &found);
     }
     for one in &found.replaced {
         show(one, "replaced: ");

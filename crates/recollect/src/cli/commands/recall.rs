@@ -8,7 +8,7 @@ use memory_contract::proto::{
 use crate::cli::args::{MethodArg, RecallArgs, ScopeArg};
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, clock, count, one_line, role, second, text_of};
+use crate::cli::output::{Table, clock, count, one_line, print_message, role, second, text_of};
 
 /// Searches messages.
 ///
@@ -79,9 +79,7 @@ pub async fn run(args: RecallArgs) -> Result<(), Failure> {
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("RecallResponse", &recalled)?;
-        return lines.finish();
+        return print_message("RecallResponse", &recalled);
     }
     print(&recalled)
 }

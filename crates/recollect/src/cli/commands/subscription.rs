@@ -18,7 +18,7 @@ use crate::cli::args::{
 };
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, clock, exact, second};
+use crate::cli::output::{JsonLines, Table, clock, exact, print_message, second};
 
 /// The pause before a stream is opened again.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -63,9 +63,7 @@ async fn create(args: CreateSubscriptionArgs) -> Result<(), Failure> {
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("CreateSubscriptionResponse", &created)?;
-        return lines.finish();
+        return print_message("CreateSubscriptionResponse", &created);
     }
     let name = created.subscription.unwrap_or_default().name;
     match created.secret.is_empty() {
@@ -115,9 +113,7 @@ async fn delete(args: SubscriptionNameArgs) -> Result<(), Failure> {
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("DeleteSubscriptionResponse", &deleted)?;
-        lines.finish()?;
+        print_message("DeleteSubscriptionResponse", &deleted)?;
     }
     if !deleted.deleted {
         return Err(Failure::NotFound {
@@ -227,9 +223,7 @@ fn row(table: &mut Table, subscription: &Subscription) {
 /// Prints a line, at once also where the output is a pipe.
 fn print_event(event: &SubscriptionEvent, json: bool) -> Result<(), Failure> {
     if json {
-        let mut lines = JsonLines::stdout();
-        lines.write("SubscriptionEvent", event)?;
-        return lines.finish();
+        return print_message("SubscriptionEvent", event);
     }
     let line = format!(
         "{}  {:<18} {:>5}  {}  {}  {}",

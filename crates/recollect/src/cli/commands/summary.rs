@@ -8,7 +8,7 @@ use memory_contract::proto::{
 use crate::cli::args::SummaryArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, author, clock, count, lines};
+use crate::cli::output::{Table, author, clock, count, lines, print_message};
 
 /// Shows the summary of a conversation, the messages that it covers, and those that it
 /// does not.
@@ -41,9 +41,7 @@ pub async fn run(args: SummaryArgs) -> Result<(), Failure> {
         }
     }
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("ListLedgerResponse", &found)?;
-        return lines.finish();
+        return print_message("ListLedgerResponse", &found);
     }
     for one in &found.texts {
         show(one);

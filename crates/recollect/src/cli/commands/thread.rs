@@ -8,7 +8,7 @@ use crate::cli::args::{DeleteThreadArgs, ThreadArgs, ThreadCommand};
 use crate::cli::client::Client;
 use crate::cli::confirm::is_confirmed;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, count, exact};
+use crate::cli::output::{count, exact, print_message};
 
 /// Changes one conversation.
 ///
@@ -53,9 +53,7 @@ async fn delete(args: DeleteThreadArgs) -> Result<(), Failure> {
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("DeleteThreadResponse", &deleted)?;
-        return lines.finish();
+        return print_message("DeleteThreadResponse", &deleted);
     }
     let messages = count(deleted.deleted_message_count, "message");
     println!("{}  deleted, with {messages}", thread.thread_id);

@@ -5,7 +5,7 @@ use memory_contract::proto::{GetModelUsageRequest, ModelKind, ModelUsage};
 use crate::cli::args::UsageArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table};
+use crate::cli::output::{Table, print_message};
 
 /// Prints the tokens that models have used.
 ///
@@ -24,9 +24,7 @@ pub async fn run(args: UsageArgs) -> Result<(), Failure> {
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if connection.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("GetModelUsageResponse", &answer)?;
-        return lines.finish();
+        return print_message("GetModelUsageResponse", &answer);
     }
     let mut table = Table::new(&[
         "Day (UTC)!",

@@ -5,7 +5,7 @@ use memory_contract::proto::{LedgerKind, VerifyThreadRequest};
 use crate::cli::args::VerifyArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, count, one_line};
+use crate::cli::output::{Table, count, one_line, print_message};
 
 /// Shows the ledger of a thread and its inconsistencies.
 ///
@@ -23,9 +23,7 @@ pub async fn run(args: VerifyArgs) -> Result<(), Failure> {
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("VerifyThreadResponse", &found)?;
-        lines.finish()?;
+        print_message("VerifyThreadResponse", &found)?;
     } else {
         let mut table = Table::new(&[
             "Branch>",

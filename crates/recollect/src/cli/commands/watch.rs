@@ -10,7 +10,7 @@ use super::signals::Stop;
 use crate::cli::args::WatchArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, exact, second};
+use crate::cli::output::{exact, print_message, second};
 
 /// Prints the changes of a thread, one a line, until the thread is deleted or the command
 /// is interrupted.
@@ -56,9 +56,7 @@ async fn watch(args: WatchArgs) -> Result<(), Failure> {
 /// Prints a line, at once also where the output is a pipe.
 fn print(event: &WatchThreadResponse, json: bool) -> Result<(), Failure> {
     if json {
-        let mut lines = JsonLines::stdout();
-        lines.write("WatchThreadResponse", event)?;
-        return lines.finish();
+        return print_message("WatchThreadResponse", event);
     }
     // An event that this version does not know has no words.
     let change = event.event.as_ref().map(change_of);

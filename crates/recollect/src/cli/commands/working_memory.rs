@@ -5,7 +5,9 @@ use memory_contract::proto::{GetWorkingMemoryRequest, WorkingMemory};
 use crate::cli::args::WorkingMemoryArgs;
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
-use crate::cli::output::{JsonLines, Table, clock, count, on_one_line, one_line, role, text_of};
+use crate::cli::output::{
+    Table, clock, count, on_one_line, one_line, print_message, role, text_of,
+};
 
 /// Shows the working memory of a session: summary, messages, memories and data.
 ///
@@ -24,9 +26,7 @@ pub async fn run(args: WorkingMemoryArgs) -> Result<(), Failure> {
         .map_err(|status| client.failure(&status))?
         .into_inner();
     if args.client.json {
-        let mut lines = JsonLines::stdout();
-        lines.write("GetWorkingMemoryResponse", &found)?;
-        return lines.finish();
+        return print_message("GetWorkingMemoryResponse", &found);
     }
     if found.rebuilt {
         println!("It had expired and was rebuilt from the conversation.\n");

@@ -45,6 +45,16 @@ impl<W: Write> JsonLines<W> {
     }
 }
 
+/// Prints one message of the contract, called `name` there, as one line of JSON.
+///
+/// # Errors
+/// When the output cannot be written.
+pub fn print_message(name: &str, message: &impl Message) -> Result<(), Failure> {
+    let mut lines = JsonLines::stdout();
+    lines.write(name, message)?;
+    lines.finish()
+}
+
 /// Prints a value that is not a message of the contract as one line of JSON.
 ///
 /// # Errors
