@@ -241,7 +241,7 @@ async fn an_object_is_erased_again_until_no_write_of_it_may_be_under_way() {
 }
 
 #[tokio::test]
-async fn a_turn_is_added_also_while_the_thread_is_cleared() {
+async fn a_thread_is_cleared_after_the_turn_that_is_being_added() {
     let nodes = Nodes::new().await;
     let (world, thread) = (&nodes.world, nodes.node.thread);
     let asked = world.say(thread, Role::User, "Plan it.").await;
@@ -268,9 +268,13 @@ async fn a_turn_is_added_also_while_the_thread_is_cleared() {
         world.wait_for_blocked(1).await;
         let threads = world.store.threads(&world.caller);
         threads.clear_thread(thread).await.unwrap();
+    };
+    let go_on = async {
+        // The turn waits for the pause, and the clearing for the turn.
+        world.wait_for_blocked(2).await;
         pause.end().await;
     };
-    tokio::join!(nodes.add("meanwhile"), clear);
+    tokio::join!(nodes.add("meanwhile"), clear, go_on);
     let kept = nodes.store.nodes(nodes.caller()).node_messages(&nodes.node);
     assert_eq!(kept.await.unwrap().len(), 2);
 }

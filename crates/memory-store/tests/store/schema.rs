@@ -162,8 +162,10 @@ async fn a_release_works_with_a_field_of_messages_that_a_newer_one_added() {
         texts.collect::<Vec<_>>()
     };
     assert_eq!(read(&world.store).await, ["before"]);
-    let fields = "m.message_id, m.thread_id, m.external_id, m.parent_id, m.seq, m.branch, m.depth, m.role, m.name,
-        m.parts, m.metadata, m.tokens, m.said_at";
+    let fields = "SELECT string_agg('m.' || attname, ', ' ORDER BY attnum) FROM pg_attribute
+        WHERE attrelid = 'recollect.message'::regclass AND attnum > 0 AND NOT attisdropped";
+    let owner = world.owner().await;
+    let fields: String = owner.query_one(fields, &[]).await.unwrap().get(0);
     let newer = format!(
         "BEGIN;
          ALTER TYPE recollect.new_message ADD ATTRIBUTE note text;
@@ -172,7 +174,7 @@ async fn a_release_works_with_a_field_of_messages_that_a_newer_one_added() {
          LANGUAGE sql IMMUTABLE AS 'SELECT ROW({fields}, chr(110))::recollect.message';
          COMMIT"
     );
-    world.owner().await.batch_execute(&newer).await.unwrap();
+    owner.batch_execute(&newer).await.unwrap();
     // Connections that knew the types before, and new ones.
     world.say(thread, Role::User, "between").await;
     let other = Store::connect(&config(&world.url)).await.unwrap();
