@@ -181,7 +181,13 @@ type BuildContextRequest struct {
 	// explain requests effective_policy and omitted in the response.
 	Explain bool `protobuf:"varint,19,opt,name=explain,proto3" json:"explain,omitempty"`
 	// query_time is when and where the query is asked. Unset: now, in UTC.
-	QueryTime     *QueryTime `protobuf:"bytes,20,opt,name=query_time,json=queryTime,proto3" json:"query_time,omitempty"`
+	QueryTime *QueryTime `protobuf:"bytes,20,opt,name=query_time,json=queryTime,proto3" json:"query_time,omitempty"`
+	// as_of selects the memories of the profile and of the block of memories that were true at
+	// this time, as MemoryFilter.as_of. Unset: those that are true now.
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// known_at selects the memories that were believed at this time, as
+	// MemoryFilter.known_at. Unset: those that are believed now.
+	KnownAt       *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=known_at,json=knownAt,proto3" json:"known_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -352,6 +358,20 @@ func (x *BuildContextRequest) GetExplain() bool {
 func (x *BuildContextRequest) GetQueryTime() *QueryTime {
 	if x != nil {
 		return x.QueryTime
+	}
+	return nil
+}
+
+func (x *BuildContextRequest) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+func (x *BuildContextRequest) GetKnownAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.KnownAt
 	}
 	return nil
 }
@@ -988,7 +1008,7 @@ var File_recollect_v1_context_service_proto protoreflect.FileDescriptor
 
 const file_recollect_v1_context_service_proto_rawDesc = "" +
 	"\n" +
-	"\"recollect/v1/context_service.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"\x8c\a\n" +
+	"\"recollect/v1/context_service.proto\x12\frecollect.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1arecollect/v1/message.proto\x1a\x19recollect/v1/policy.proto\x1a\x19recollect/v1/recall.proto\x1a\x19recollect/v1/thread.proto\"\xf4\a\n" +
 	"\x13BuildContextRequest\x12/\n" +
 	"\x06thread\x18\x01 \x01(\v2\x17.recollect.v1.ThreadRefR\x06thread\x12&\n" +
 	"\x0fhead_message_id\x18\x02 \x01(\tR\rheadMessageId\x12#\n" +
@@ -1013,7 +1033,9 @@ const file_recollect_v1_context_service_proto_rawDesc = "" +
 	"\x0ereserve_tokens\x18\x12 \x01(\x05H\x01R\rreserveTokens\x88\x01\x01\x12\x18\n" +
 	"\aexplain\x18\x13 \x01(\bR\aexplain\x126\n" +
 	"\n" +
-	"query_time\x18\x14 \x01(\v2\x17.recollect.v1.QueryTimeR\tqueryTimeB\r\n" +
+	"query_time\x18\x14 \x01(\v2\x17.recollect.v1.QueryTimeR\tqueryTime\x12/\n" +
+	"\x05as_of\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x125\n" +
+	"\bknown_at\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\aknownAtB\r\n" +
 	"\v_max_tokensB\x11\n" +
 	"\x0f_reserve_tokens\"\xf3\x01\n" +
 	"\x0eContextMessage\x12&\n" +
@@ -1125,8 +1147,8 @@ var file_recollect_v1_context_service_proto_goTypes = []any{
 	(*Freshness)(nil),             // 14: recollect.v1.Freshness
 	(ProviderFormat)(0),           // 15: recollect.v1.ProviderFormat
 	(*QueryTime)(nil),             // 16: recollect.v1.QueryTime
-	(Role)(0),                     // 17: recollect.v1.Role
-	(*timestamppb.Timestamp)(nil), // 18: google.protobuf.Timestamp
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(Role)(0),                     // 18: recollect.v1.Role
 	(RecallReason)(0),             // 19: recollect.v1.RecallReason
 	(OmissionReason)(0),           // 20: recollect.v1.OmissionReason
 	(*EffectivePolicy)(nil),       // 21: recollect.v1.EffectivePolicy
@@ -1144,31 +1166,33 @@ var file_recollect_v1_context_service_proto_depIdxs = []int32{
 	14, // 6: recollect.v1.BuildContextRequest.freshness:type_name -> recollect.v1.Freshness
 	15, // 7: recollect.v1.BuildContextRequest.formats:type_name -> recollect.v1.ProviderFormat
 	16, // 8: recollect.v1.BuildContextRequest.query_time:type_name -> recollect.v1.QueryTime
-	17, // 9: recollect.v1.ContextMessage.role:type_name -> recollect.v1.Role
-	9,  // 10: recollect.v1.ContextMessage.parts:type_name -> recollect.v1.Part
-	18, // 11: recollect.v1.ContextMessage.create_time:type_name -> google.protobuf.Timestamp
-	19, // 12: recollect.v1.ContextSource.reasons:type_name -> recollect.v1.RecallReason
-	0,  // 13: recollect.v1.ContextBlock.kind:type_name -> recollect.v1.ContextBlockKind
-	2,  // 14: recollect.v1.ContextBlock.messages:type_name -> recollect.v1.ContextMessage
-	3,  // 15: recollect.v1.ContextBlock.sources:type_name -> recollect.v1.ContextSource
-	0,  // 16: recollect.v1.ContextOmission.kind:type_name -> recollect.v1.ContextBlockKind
-	20, // 17: recollect.v1.ContextOmission.reason:type_name -> recollect.v1.OmissionReason
-	0,  // 18: recollect.v1.ContextCut.kind:type_name -> recollect.v1.ContextBlockKind
-	4,  // 19: recollect.v1.BuildContextResponse.blocks:type_name -> recollect.v1.ContextBlock
-	21, // 20: recollect.v1.BuildContextResponse.effective_policy:type_name -> recollect.v1.EffectivePolicy
-	5,  // 21: recollect.v1.BuildContextResponse.omitted:type_name -> recollect.v1.ContextOmission
-	22, // 22: recollect.v1.BuildContextResponse.degradations:type_name -> recollect.v1.Degradation
-	23, // 23: recollect.v1.BuildContextResponse.rendered:type_name -> recollect.v1.RenderedContext
-	13, // 24: recollect.v1.BuildContextResponse.method:type_name -> recollect.v1.SearchMethod
-	6,  // 25: recollect.v1.BuildContextResponse.cuts:type_name -> recollect.v1.ContextCut
-	24, // 26: recollect.v1.BuildContextResponse.named_times:type_name -> recollect.v1.NamedTime
-	1,  // 27: recollect.v1.ContextService.BuildContext:input_type -> recollect.v1.BuildContextRequest
-	7,  // 28: recollect.v1.ContextService.BuildContext:output_type -> recollect.v1.BuildContextResponse
-	28, // [28:29] is the sub-list for method output_type
-	27, // [27:28] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	17, // 9: recollect.v1.BuildContextRequest.as_of:type_name -> google.protobuf.Timestamp
+	17, // 10: recollect.v1.BuildContextRequest.known_at:type_name -> google.protobuf.Timestamp
+	18, // 11: recollect.v1.ContextMessage.role:type_name -> recollect.v1.Role
+	9,  // 12: recollect.v1.ContextMessage.parts:type_name -> recollect.v1.Part
+	17, // 13: recollect.v1.ContextMessage.create_time:type_name -> google.protobuf.Timestamp
+	19, // 14: recollect.v1.ContextSource.reasons:type_name -> recollect.v1.RecallReason
+	0,  // 15: recollect.v1.ContextBlock.kind:type_name -> recollect.v1.ContextBlockKind
+	2,  // 16: recollect.v1.ContextBlock.messages:type_name -> recollect.v1.ContextMessage
+	3,  // 17: recollect.v1.ContextBlock.sources:type_name -> recollect.v1.ContextSource
+	0,  // 18: recollect.v1.ContextOmission.kind:type_name -> recollect.v1.ContextBlockKind
+	20, // 19: recollect.v1.ContextOmission.reason:type_name -> recollect.v1.OmissionReason
+	0,  // 20: recollect.v1.ContextCut.kind:type_name -> recollect.v1.ContextBlockKind
+	4,  // 21: recollect.v1.BuildContextResponse.blocks:type_name -> recollect.v1.ContextBlock
+	21, // 22: recollect.v1.BuildContextResponse.effective_policy:type_name -> recollect.v1.EffectivePolicy
+	5,  // 23: recollect.v1.BuildContextResponse.omitted:type_name -> recollect.v1.ContextOmission
+	22, // 24: recollect.v1.BuildContextResponse.degradations:type_name -> recollect.v1.Degradation
+	23, // 25: recollect.v1.BuildContextResponse.rendered:type_name -> recollect.v1.RenderedContext
+	13, // 26: recollect.v1.BuildContextResponse.method:type_name -> recollect.v1.SearchMethod
+	6,  // 27: recollect.v1.BuildContextResponse.cuts:type_name -> recollect.v1.ContextCut
+	24, // 28: recollect.v1.BuildContextResponse.named_times:type_name -> recollect.v1.NamedTime
+	1,  // 29: recollect.v1.ContextService.BuildContext:input_type -> recollect.v1.BuildContextRequest
+	7,  // 30: recollect.v1.ContextService.BuildContext:output_type -> recollect.v1.BuildContextResponse
+	30, // [30:31] is the sub-list for method output_type
+	29, // [29:30] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_context_service_proto_init() }

@@ -463,7 +463,8 @@ type MemoryInput struct {
 	// event_time is when the event happened. Unset: unknown.
 	EventTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=event_time,json=eventTime,proto3" json:"event_time,omitempty"`
 	// source_message_ids are the messages that support the memory: at most 32, of
-	// threads of the same app and user. Other messages are INVALID_ARGUMENT.
+	// threads of the same app and user, or said by this user in other threads of the app.
+	// Other messages are INVALID_ARGUMENT.
 	SourceMessageIds []string `protobuf:"bytes,7,rep,name=source_message_ids,json=sourceMessageIds,proto3" json:"source_message_ids,omitempty"`
 	// pinned protects the memory: no policy deletes it, and no extraction supersedes it.
 	// Unset: not pinned; a known memory stays as it is.

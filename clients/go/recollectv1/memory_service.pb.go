@@ -426,7 +426,7 @@ type GetMemoryResponse struct {
 	// memory is the memory.
 	Memory *Memory `protobuf:"bytes,1,opt,name=memory,proto3" json:"memory,omitempty"`
 	// superseded are the memories that it superseded, directly or through others, the
-	// one that was superseded last first: at most 50.
+	// one that was superseded last first: at most 50. Their periods say what was true when.
 	Superseded    []*Memory `protobuf:"bytes,2,rep,name=superseded,proto3" json:"superseded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1012,7 +1012,12 @@ type GetProfileRequest struct {
 	// Unset: profile_tokens of the app's policy, or 500 where that is 0.
 	MaxTokens *int32 `protobuf:"varint,2,opt,name=max_tokens,json=maxTokens,proto3,oneof" json:"max_tokens,omitempty"`
 	// model is the model whose tokenizer counts tokens, as in GetHistoryRequest.
-	Model         string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
+	Model string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
+	// as_of writes the page of this time, as MemoryFilter.as_of. Unset: of now.
+	AsOf *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
+	// known_at writes the page from what was believed at this time, as
+	// MemoryFilter.known_at. Unset: from what is believed now.
+	KnownAt       *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=known_at,json=knownAt,proto3" json:"known_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1066,6 +1071,20 @@ func (x *GetProfileRequest) GetModel() string {
 		return x.Model
 	}
 	return ""
+}
+
+func (x *GetProfileRequest) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
+}
+
+func (x *GetProfileRequest) GetKnownAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.KnownAt
+	}
+	return nil
 }
 
 // GetProfileResponse is the profile. Of a user without memories it is empty.
@@ -1970,12 +1989,14 @@ const file_recollect_v1_memory_service_proto_rawDesc = "" +
 	"\x16SearchMemoriesResponse\x125\n" +
 	"\bmemories\x18\x01 \x03(\v2\x19.recollect.v1.FoundMemoryR\bmemories\x12=\n" +
 	"\fdegradations\x18\x02 \x03(\v2\x19.recollect.v1.DegradationR\fdegradations\x122\n" +
-	"\x06method\x18\x03 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\"\x8c\x01\n" +
+	"\x06method\x18\x03 \x01(\x0e2\x1a.recollect.v1.SearchMethodR\x06method\"\xf4\x01\n" +
 	"\x11GetProfileRequest\x12.\n" +
 	"\x04user\x18\x01 \x01(\v2\x15.recollect.v1.UserRefB\x03\xe0A\x02R\x04user\x12\"\n" +
 	"\n" +
 	"max_tokens\x18\x02 \x01(\x05H\x00R\tmaxTokens\x88\x01\x01\x12\x14\n" +
-	"\x05model\x18\x03 \x01(\tR\x05modelB\r\n" +
+	"\x05model\x18\x03 \x01(\tR\x05model\x12/\n" +
+	"\x05as_of\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOf\x125\n" +
+	"\bknown_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\aknownAtB\r\n" +
 	"\v_max_tokens\"\xd8\x01\n" +
 	"\x12GetProfileResponse\x124\n" +
 	"\aentries\x18\x01 \x03(\v2\x1a.recollect.v1.ProfileEntryR\aentries\x12\x12\n" +
@@ -2140,49 +2161,51 @@ var file_recollect_v1_memory_service_proto_depIdxs = []int32{
 	37, // 28: recollect.v1.SearchMemoriesResponse.degradations:type_name -> recollect.v1.Degradation
 	35, // 29: recollect.v1.SearchMemoriesResponse.method:type_name -> recollect.v1.SearchMethod
 	27, // 30: recollect.v1.GetProfileRequest.user:type_name -> recollect.v1.UserRef
-	16, // 31: recollect.v1.GetProfileResponse.entries:type_name -> recollect.v1.ProfileEntry
-	33, // 32: recollect.v1.ProfileEntry.event_time:type_name -> google.protobuf.Timestamp
-	33, // 33: recollect.v1.ProfileEntry.valid_from:type_name -> google.protobuf.Timestamp
-	29, // 34: recollect.v1.UpdateMemoryRequest.memory:type_name -> recollect.v1.Memory
-	38, // 35: recollect.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
-	39, // 36: recollect.v1.UpdateMemoryRequest.precondition:type_name -> recollect.v1.Precondition
-	29, // 37: recollect.v1.UpdateMemoryResponse.memory:type_name -> recollect.v1.Memory
-	28, // 38: recollect.v1.SupersedeMemoryRequest.replacement:type_name -> recollect.v1.MemoryInput
-	29, // 39: recollect.v1.SupersedeMemoryResponse.memory:type_name -> recollect.v1.Memory
-	29, // 40: recollect.v1.SupersedeMemoryResponse.superseded:type_name -> recollect.v1.Memory
-	31, // 41: recollect.v1.ExtractMemoriesRequest.thread:type_name -> recollect.v1.ThreadRef
-	40, // 42: recollect.v1.ExtractMemoriesRequest.max_wait:type_name -> google.protobuf.Duration
-	34, // 43: recollect.v1.DeleteMemoriesRequest.target:type_name -> recollect.v1.Target
-	40, // 44: recollect.v1.DeleteMemoriesRequest.max_age:type_name -> google.protobuf.Duration
-	40, // 45: recollect.v1.DeleteMemoriesRequest.max_inactivity:type_name -> google.protobuf.Duration
-	29, // 46: recollect.v1.DeleteMemoriesResponse.memories:type_name -> recollect.v1.Memory
-	0,  // 47: recollect.v1.MemoryService.AddMemories:input_type -> recollect.v1.AddMemoriesRequest
-	6,  // 48: recollect.v1.MemoryService.GetMemory:input_type -> recollect.v1.GetMemoryRequest
-	9,  // 49: recollect.v1.MemoryService.ListMemories:input_type -> recollect.v1.ListMemoriesRequest
-	11, // 50: recollect.v1.MemoryService.SearchMemories:input_type -> recollect.v1.SearchMemoriesRequest
-	14, // 51: recollect.v1.MemoryService.GetProfile:input_type -> recollect.v1.GetProfileRequest
-	17, // 52: recollect.v1.MemoryService.UpdateMemory:input_type -> recollect.v1.UpdateMemoryRequest
-	19, // 53: recollect.v1.MemoryService.SupersedeMemory:input_type -> recollect.v1.SupersedeMemoryRequest
-	21, // 54: recollect.v1.MemoryService.ExtractMemories:input_type -> recollect.v1.ExtractMemoriesRequest
-	23, // 55: recollect.v1.MemoryService.DeleteMemory:input_type -> recollect.v1.DeleteMemoryRequest
-	3,  // 56: recollect.v1.MemoryService.ImportMemories:input_type -> recollect.v1.ImportMemoriesRequest
-	25, // 57: recollect.v1.MemoryService.DeleteMemories:input_type -> recollect.v1.DeleteMemoriesRequest
-	1,  // 58: recollect.v1.MemoryService.AddMemories:output_type -> recollect.v1.AddMemoriesResponse
-	7,  // 59: recollect.v1.MemoryService.GetMemory:output_type -> recollect.v1.GetMemoryResponse
-	10, // 60: recollect.v1.MemoryService.ListMemories:output_type -> recollect.v1.ListMemoriesResponse
-	13, // 61: recollect.v1.MemoryService.SearchMemories:output_type -> recollect.v1.SearchMemoriesResponse
-	15, // 62: recollect.v1.MemoryService.GetProfile:output_type -> recollect.v1.GetProfileResponse
-	18, // 63: recollect.v1.MemoryService.UpdateMemory:output_type -> recollect.v1.UpdateMemoryResponse
-	20, // 64: recollect.v1.MemoryService.SupersedeMemory:output_type -> recollect.v1.SupersedeMemoryResponse
-	22, // 65: recollect.v1.MemoryService.ExtractMemories:output_type -> recollect.v1.ExtractMemoriesResponse
-	24, // 66: recollect.v1.MemoryService.DeleteMemory:output_type -> recollect.v1.DeleteMemoryResponse
-	4,  // 67: recollect.v1.MemoryService.ImportMemories:output_type -> recollect.v1.ImportMemoriesResponse
-	26, // 68: recollect.v1.MemoryService.DeleteMemories:output_type -> recollect.v1.DeleteMemoriesResponse
-	58, // [58:69] is the sub-list for method output_type
-	47, // [47:58] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	33, // 31: recollect.v1.GetProfileRequest.as_of:type_name -> google.protobuf.Timestamp
+	33, // 32: recollect.v1.GetProfileRequest.known_at:type_name -> google.protobuf.Timestamp
+	16, // 33: recollect.v1.GetProfileResponse.entries:type_name -> recollect.v1.ProfileEntry
+	33, // 34: recollect.v1.ProfileEntry.event_time:type_name -> google.protobuf.Timestamp
+	33, // 35: recollect.v1.ProfileEntry.valid_from:type_name -> google.protobuf.Timestamp
+	29, // 36: recollect.v1.UpdateMemoryRequest.memory:type_name -> recollect.v1.Memory
+	38, // 37: recollect.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
+	39, // 38: recollect.v1.UpdateMemoryRequest.precondition:type_name -> recollect.v1.Precondition
+	29, // 39: recollect.v1.UpdateMemoryResponse.memory:type_name -> recollect.v1.Memory
+	28, // 40: recollect.v1.SupersedeMemoryRequest.replacement:type_name -> recollect.v1.MemoryInput
+	29, // 41: recollect.v1.SupersedeMemoryResponse.memory:type_name -> recollect.v1.Memory
+	29, // 42: recollect.v1.SupersedeMemoryResponse.superseded:type_name -> recollect.v1.Memory
+	31, // 43: recollect.v1.ExtractMemoriesRequest.thread:type_name -> recollect.v1.ThreadRef
+	40, // 44: recollect.v1.ExtractMemoriesRequest.max_wait:type_name -> google.protobuf.Duration
+	34, // 45: recollect.v1.DeleteMemoriesRequest.target:type_name -> recollect.v1.Target
+	40, // 46: recollect.v1.DeleteMemoriesRequest.max_age:type_name -> google.protobuf.Duration
+	40, // 47: recollect.v1.DeleteMemoriesRequest.max_inactivity:type_name -> google.protobuf.Duration
+	29, // 48: recollect.v1.DeleteMemoriesResponse.memories:type_name -> recollect.v1.Memory
+	0,  // 49: recollect.v1.MemoryService.AddMemories:input_type -> recollect.v1.AddMemoriesRequest
+	6,  // 50: recollect.v1.MemoryService.GetMemory:input_type -> recollect.v1.GetMemoryRequest
+	9,  // 51: recollect.v1.MemoryService.ListMemories:input_type -> recollect.v1.ListMemoriesRequest
+	11, // 52: recollect.v1.MemoryService.SearchMemories:input_type -> recollect.v1.SearchMemoriesRequest
+	14, // 53: recollect.v1.MemoryService.GetProfile:input_type -> recollect.v1.GetProfileRequest
+	17, // 54: recollect.v1.MemoryService.UpdateMemory:input_type -> recollect.v1.UpdateMemoryRequest
+	19, // 55: recollect.v1.MemoryService.SupersedeMemory:input_type -> recollect.v1.SupersedeMemoryRequest
+	21, // 56: recollect.v1.MemoryService.ExtractMemories:input_type -> recollect.v1.ExtractMemoriesRequest
+	23, // 57: recollect.v1.MemoryService.DeleteMemory:input_type -> recollect.v1.DeleteMemoryRequest
+	3,  // 58: recollect.v1.MemoryService.ImportMemories:input_type -> recollect.v1.ImportMemoriesRequest
+	25, // 59: recollect.v1.MemoryService.DeleteMemories:input_type -> recollect.v1.DeleteMemoriesRequest
+	1,  // 60: recollect.v1.MemoryService.AddMemories:output_type -> recollect.v1.AddMemoriesResponse
+	7,  // 61: recollect.v1.MemoryService.GetMemory:output_type -> recollect.v1.GetMemoryResponse
+	10, // 62: recollect.v1.MemoryService.ListMemories:output_type -> recollect.v1.ListMemoriesResponse
+	13, // 63: recollect.v1.MemoryService.SearchMemories:output_type -> recollect.v1.SearchMemoriesResponse
+	15, // 64: recollect.v1.MemoryService.GetProfile:output_type -> recollect.v1.GetProfileResponse
+	18, // 65: recollect.v1.MemoryService.UpdateMemory:output_type -> recollect.v1.UpdateMemoryResponse
+	20, // 66: recollect.v1.MemoryService.SupersedeMemory:output_type -> recollect.v1.SupersedeMemoryResponse
+	22, // 67: recollect.v1.MemoryService.ExtractMemories:output_type -> recollect.v1.ExtractMemoriesResponse
+	24, // 68: recollect.v1.MemoryService.DeleteMemory:output_type -> recollect.v1.DeleteMemoryResponse
+	4,  // 69: recollect.v1.MemoryService.ImportMemories:output_type -> recollect.v1.ImportMemoriesResponse
+	26, // 70: recollect.v1.MemoryService.DeleteMemories:output_type -> recollect.v1.DeleteMemoriesResponse
+	60, // [60:71] is the sub-list for method output_type
+	49, // [49:60] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_recollect_v1_memory_service_proto_init() }
