@@ -1582,11 +1582,12 @@ func (x *ExtractMemoriesRequest) GetMaxWait() *durationpb.Duration {
 // ExtractMemoriesResponse tells how far the extraction has come.
 type ExtractMemoriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// complete is true if extraction has passed all messages on the path to the thread's
-	// head. ListMemories and SearchMemories find what it found. Imported messages are passed
-	// without extracting.
+	// complete is true if extraction has passed all messages that were on the path to the
+	// thread's head when the call began. ListMemories and SearchMemories find what it found.
+	// Imported messages are passed without extracting.
 	Complete bool `protobuf:"varint,1,opt,name=complete,proto3" json:"complete,omitempty"`
-	// waiting_message_count is the number of messages that extraction has not reached.
+	// waiting_message_count is the number of messages on the path that extraction has not
+	// reached, with those appended during the call.
 	WaitingMessageCount int32 `protobuf:"varint,2,opt,name=waiting_message_count,json=waitingMessageCount,proto3" json:"waiting_message_count,omitempty"`
 	// last_error is why the last attempt failed; it is repeated. Empty: it did not.
 	LastError string `protobuf:"bytes,3,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`

@@ -4,11 +4,12 @@ use std::time::{Duration, Instant};
 
 use memory_contract::proto::{ExtractMemoriesRequest, ExtractionStrategy};
 use recollect_tests::{
-    Options, Server, app, apply, by_id, by_session, session, trial_with_own_server, turn,
+    Answering, Options, SOON, Server, app, apply, by_id, by_session, eventually, session,
+    trial_with_own_server, turn,
 };
 use tonic::Code;
 
-use super::{extract, start};
+use super::{extract, extracting, start};
 
 fn request(thread_id: &str, seconds: i64) -> ExtractMemoriesRequest {
     ExtractMemoriesRequest {
@@ -18,7 +19,7 @@ fn request(thread_id: &str, seconds: i64) -> ExtractMemoriesRequest {
 }
 
 #[apply(trial_with_own_server)]
-async fn a_caller_gets_the_memories_of_a_turn_without_waiting_for_quiet() {
+async fn f24_a_caller_gets_the_memories_of_a_turn_without_waiting_for_quiet() {
     // The background extracts from quiet threads only after an hour.
     let lines = ["embedding.kind = \"none\"", "worker.distill.quiet = \"1h\""];
     let (_dir, _server, client) = Server::start_own(&Options::with(&lines)).await;
@@ -57,6 +58,28 @@ async fn a_caller_gets_the_memories_of_a_turn_without_waiting_for_quiet() {
         known.iter().any(|one| one.text.contains("window seats")),
         "{known:?}"
     );
+}
+
+#[apply(trial_with_own_server)]
+async fn f24_a_caller_does_not_wait_for_what_is_appended_meanwhile() {
+    let quiet = ["worker.distill.quiet = \"1h\""];
+    let strategy = ExtractionStrategy::Discrete;
+    let (_dir, model, _server, client, app) = extracting(strategy, &quiet).await;
+    let thread_id = client.thread(&app).await;
+    client
+        .append(&thread_id, turn("FACT(Ada sails.)", "I see."))
+        .await;
+    let facts = r#"{"facts": []}"#;
+    model.answers(Answering::Late(facts.to_owned()));
+    let meanwhile = async {
+        eventually("the model is asked", SOON, async || model.in_progress() > 0).await;
+        let later = turn("FACT(Ada rows.)", "I see.");
+        client.append(&thread_id, later).await;
+        model.answers(Answering::Well);
+    };
+    let (done, ()) = tokio::join!(client.call(request(&thread_id, 30)), meanwhile);
+    assert!(done.complete, "{done:?}");
+    assert_eq!(done.waiting_message_count, 2);
 }
 
 #[apply(trial_with_own_server)]

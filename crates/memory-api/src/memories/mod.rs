@@ -386,17 +386,19 @@ impl Memories {
         }
         let until = Instant::now() + shortened_wait(deadline, max_wait);
         let memories = self.store.memories(&caller);
-        let mut asked = false;
+        let mut wanted = None;
         loop {
             let left = memories.unextracted(thread, strategy).await?;
             let waiting = left.head_depth.saturating_sub(left.after_depth).max(0);
-            if waiting > 0 && !asked {
+            if waiting > 0 && wanted.is_none() {
                 memories.ask_extraction(thread).await?;
-                asked = true;
             }
-            if waiting == 0 || Instant::now() >= until {
+            // What is appended meanwhile is not waited for: in a busy thread that would not end.
+            let wanted = *wanted.get_or_insert(left.head_depth);
+            let complete = waiting == 0 || left.after_depth >= wanted;
+            if complete || Instant::now() >= until {
                 return Ok(ExtractMemoriesResponse {
-                    complete: waiting == 0,
+                    complete,
                     waiting_message_count: waiting,
                     last_error: left.last_error,
                     languages: self.extraction_languages.to_owned(),
