@@ -43,6 +43,18 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 	return p
 }
 
+// call makes a call of a generated service with a request that options change, unless it is invalid.
+func call[Q, R any](ctx context.Context, invalid error, method func(context.Context, *Q, ...grpc.CallOption) (*R, error),
+	request *Q, options []func(*Q)) (*R, error) {
+	if invalid != nil {
+		return nil, invalid
+	}
+	for _, option := range options {
+		option(request)
+	}
+	return method(ctx, request)
+}
+
 func (c caller) unary(ctx context.Context, method string, request, response any,
 	conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	if _, limited := ctx.Deadline(); !limited && c.timeout > 0 {
@@ -64,13 +76,21 @@ func (c caller) unary(ctx context.Context, method string, request, response any,
 		if deadline, limited := ctx.Deadline(); !again || (limited && time.Until(deadline) <= delay) {
 			return failure
 		}
-		timer := time.NewTimer(delay)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !wait(ctx, delay) {
 			return failure
 		}
+	}
+}
+
+// wait reports whether a time passed before the context ended.
+func wait(ctx context.Context, delay time.Duration) bool {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -125,12 +145,17 @@ func (c caller) delay(failure *Error, method string, request any, attempt int) (
 	if !refused && !unknown {
 		return 0, false
 	}
-	longest := c.retry.MaxBackoff
+	return c.retry.pause(attempt, failure.RetryAfter), true
+}
+
+// pause returns the wait after a failed attempt, the first of which is 1.
+func (p RetryPolicy) pause(attempt int, retryAfter time.Duration) time.Duration {
+	longest := p.MaxBackoff
 	if shift := attempt - 1; shift < 32 {
-		longest = min(longest, c.retry.InitialBackoff<<shift)
+		longest = min(longest, p.InitialBackoff<<shift)
 	}
 	jitter := time.Duration(mathrand.Int64N(int64(longest)/2 + 1))
-	return max(failure.RetryAfter, longest/2) + jitter, true
+	return max(retryAfter, longest/2) + jitter
 }
 
 // isRepeatable reports whether executing a call twice has the effect of executing it once.

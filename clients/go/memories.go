@@ -37,31 +37,25 @@ func (m *Memories) Remember(ctx context.Context, texts ...string) ([]*pb.AddedMe
 	return m.Add(ctx, memories...)
 }
 
-// Add is [Memories.Remember] with all fields of the contract, such as topics and an external_id.
+// Add is [Memories.Remember] with all fields of the contract, such as topics, an external_id, and a
+// kind of the app with its attributes.
 func (m *Memories) Add(ctx context.Context, memories ...*pb.MemoryInput) ([]*pb.AddedMemory, error) {
-	if m.invalid != nil {
-		return nil, m.invalid
-	}
-	added, err := m.service().AddMemories(ctx, &pb.AddMemoriesRequest{User: m.user, Memories: memories})
+	request := &pb.AddMemoriesRequest{User: m.user, Memories: memories}
+	added, err := call(ctx, m.invalid, m.service().AddMemories, request, nil)
 	return added.GetMemories(), err
 }
 
 // Search returns the memories that match a query by meaning and by keyword, best first.
-// Options set fields of the request, such as TopK and Filter.
+// Options set fields of the request, such as TopK and Filter, whose Kinds select kinds of the app.
 func (m *Memories) Search(ctx context.Context, query string, options ...func(*pb.SearchMemoriesRequest)) ([]*pb.FoundMemory, error) {
-	if m.invalid != nil {
-		return nil, m.invalid
-	}
 	request := &pb.SearchMemoriesRequest{Target: m.target(), Query: query}
-	for _, option := range options {
-		option(request)
-	}
-	found, err := m.service().SearchMemories(ctx, request)
+	found, err := call(ctx, m.invalid, m.service().SearchMemories, request, options)
 	return found.GetMemories(), err
 }
 
 // List returns all memories, the newest first, read in pages as they are needed. The first
-// error ends it. Options set fields of the request, such as Filter and PageSize.
+// error ends it. Options set fields of the request, such as Filter, whose Kinds select kinds of the
+// app, and PageSize.
 func (m *Memories) List(ctx context.Context, options ...func(*pb.ListMemoriesRequest)) iter.Seq2[*pb.Memory, error] {
 	request := &pb.ListMemoriesRequest{Target: m.target()}
 	for _, option := range options {
@@ -80,14 +74,8 @@ func (m *Memories) List(ctx context.Context, options ...func(*pb.ListMemoriesReq
 // Profile returns what is known of the user today, on one page. Its text is stored text: give it
 // to a model as data. Options set fields of the request, such as MaxTokens.
 func (m *Memories) Profile(ctx context.Context, options ...func(*pb.GetProfileRequest)) (*pb.GetProfileResponse, error) {
-	if m.invalid != nil {
-		return nil, m.invalid
-	}
 	request := &pb.GetProfileRequest{User: m.user}
-	for _, option := range options {
-		option(request)
-	}
-	return m.service().GetProfile(ctx, request)
+	return call(ctx, m.invalid, m.service().GetProfile, request, options)
 }
 
 // Forget deletes the memory with this id, and reports whether it existed.

@@ -27,21 +27,34 @@ const (
 // AppendOption is a message to store, or says how messages are stored.
 type AppendOption func(*pb.AppendMessagesRequest) error
 
-// User is a message of the user. An empty text is refused, as by [Assistant] and [System].
-func User(text string) AppendOption { return message(pb.Role_ROLE_USER, text) }
+// User is a message of the user. An empty text is refused, as by [SaidBy], [Assistant] and [System].
+func User(text string) AppendOption { return message(pb.Role_ROLE_USER, text, "") }
+
+// SaidBy is a message of one of several users of a conversation: at most 256 characters name the
+// user. Facts in it belong to this user. An empty user and [NoUser] are refused: what the user of
+// the session said is [User].
+func SaidBy(user, text string) AppendOption {
+	return func(r *pb.AppendMessagesRequest) error {
+		if user == "" || user == NoUser {
+			field := fmt.Sprintf("messages[%d].user_id", len(r.Messages))
+			return invalid(field, "is no user: pass the id of the user, or use User for the user of the session")
+		}
+		return message(pb.Role_ROLE_USER, text, user)(r)
+	}
+}
 
 // Assistant is an answer of the model.
-func Assistant(text string) AppendOption { return message(pb.Role_ROLE_ASSISTANT, text) }
+func Assistant(text string) AppendOption { return message(pb.Role_ROLE_ASSISTANT, text, "") }
 
 // System is an instruction to the model.
-func System(text string) AppendOption { return message(pb.Role_ROLE_SYSTEM, text) }
+func System(text string) AppendOption { return message(pb.Role_ROLE_SYSTEM, text, "") }
 
-func message(role pb.Role, text string) AppendOption {
+func message(role pb.Role, text, user string) AppendOption {
 	return func(r *pb.AppendMessagesRequest) error {
 		if text == "" {
 			return invalid(fmt.Sprintf("messages[%d]", len(r.Messages)), "the text is empty")
 		}
-		r.Messages = append(r.Messages, &pb.MessageInput{Role: role, Parts: textParts(text)})
+		r.Messages = append(r.Messages, &pb.MessageInput{Role: role, Parts: textParts(text), UserId: user})
 		return nil
 	}
 }

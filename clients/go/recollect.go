@@ -41,6 +41,7 @@ type Client struct {
 	conn   *grpc.ClientConn
 	target string
 	closed *atomic.Bool
+	retry  RetryPolicy
 }
 
 // Option is an option of [New].
@@ -134,8 +135,8 @@ func New(options ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	closed := new(atomic.Bool)
-	calls := caller{target: target, closed: closed, apiKey: s.apiKey, timeout: s.timeout, retry: s.retry.withDefaults()}
+	closed, retry := new(atomic.Bool), s.retry.withDefaults()
+	calls := caller{target: target, closed: closed, apiKey: s.apiKey, timeout: s.timeout, retry: retry}
 	dial := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(transport),
 		grpc.WithUserAgent("recollect-go/" + Version),
@@ -151,7 +152,7 @@ func New(options ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recollect: %w", err)
 	}
-	return &Client{conn: conn, target: target, closed: closed}, nil
+	return &Client{conn: conn, target: target, closed: closed, retry: retry}, nil
 }
 
 func (s *settings) transport() (string, credentials.TransportCredentials, error) {

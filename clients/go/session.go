@@ -130,16 +130,10 @@ func (c *Context) Decode(into any) error { return json.Unmarshal([]byte(c.Body),
 // message, within a token budget. It stores nothing; [Session.Append] stores the message
 // afterwards, together with the answer. An empty input means that it was appended already.
 func (s *Session) Context(ctx context.Context, input string, options ...ContextOption) (*Context, error) {
-	if s.invalid != nil {
-		return nil, s.invalid
-	}
 	request := &pb.BuildContextRequest{
 		Thread: s.ref, Formats: []pb.ProviderFormat{OpenAI}, Input: textParts(input),
 	}
-	for _, option := range options {
-		option(request)
-	}
-	response, err := pb.NewContextServiceClient(s.client.conn).BuildContext(ctx, request)
+	response, err := call(ctx, s.invalid, pb.NewContextServiceClient(s.client.conn).BuildContext, request, options)
 	if err != nil {
 		return nil, err
 	}
@@ -185,26 +179,14 @@ func (s *Session) Append(ctx context.Context, messages ...AppendOption) (*pb.App
 // Recall returns the newest messages and the best matches with their neighbors, in
 // conversation order. Options set fields of the request.
 func (s *Session) Recall(ctx context.Context, query string, options ...func(*pb.RecallRequest)) (*pb.RecallResponse, error) {
-	if s.invalid != nil {
-		return nil, s.invalid
-	}
 	request := &pb.RecallRequest{Target: s.target(), Query: query}
-	for _, option := range options {
-		option(request)
-	}
-	return pb.NewRecallServiceClient(s.client.conn).Recall(ctx, request)
+	return call(ctx, s.invalid, pb.NewRecallServiceClient(s.client.conn).Recall, request, options)
 }
 
 // Search returns the best matches only, best first. Options set fields of the request.
 func (s *Session) Search(ctx context.Context, query string, options ...func(*pb.SearchRequest)) (*pb.SearchResponse, error) {
-	if s.invalid != nil {
-		return nil, s.invalid
-	}
 	request := &pb.SearchRequest{Target: s.target(), Query: query}
-	for _, option := range options {
-		option(request)
-	}
-	return pb.NewRecallServiceClient(s.client.conn).Search(ctx, request)
+	return call(ctx, s.invalid, pb.NewRecallServiceClient(s.client.conn).Search, request, options)
 }
 
 // Messages returns all stored messages on all branches, the oldest first, read in pages as they
@@ -236,14 +218,8 @@ func (s *Session) Messages(ctx context.Context, options ...func(*pb.ListMessages
 // within a token budget, by default 2,000. Options set fields of the request, such as Formats,
 // which adds Rendered to the response.
 func (s *Session) History(ctx context.Context, options ...func(*pb.GetHistoryRequest)) (*pb.GetHistoryResponse, error) {
-	if s.invalid != nil {
-		return nil, s.invalid
-	}
 	request := &pb.GetHistoryRequest{Thread: s.ref}
-	for _, option := range options {
-		option(request)
-	}
-	return pb.NewMessageServiceClient(s.client.conn).GetHistory(ctx, request)
+	return call(ctx, s.invalid, pb.NewMessageServiceClient(s.client.conn).GetHistory, request, options)
 }
 
 // Delete deletes the thread with everything in it, and reports whether it existed.

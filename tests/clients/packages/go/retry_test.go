@@ -364,6 +364,14 @@ func TestAnEmptyUserAndAnEmptyTextAreRefused(t *testing.T) {
 	for _, err := range client.Threads(ctx, recollect.OfUser("support", "")) {
 		says(t, err, "user: is empty")
 	}
+	_, err = client.Files("support", "").Read(ctx, "/a.md")
+	says(t, err, "user: is empty")
+	_, err = client.Files("support", "").Handle(ctx, `{"command": "view", "path": "/memories"}`)
+	says(t, err, "user: is empty")
+	for _, user := range []string{"", recollect.NoUser} {
+		_, err = client.Session("support", "ada", "42").Append(ctx, recollect.SaidBy(user, "Hello"))
+		equal(t, failure(t, err).Fields[0].Field, "messages[0].user_id")
+	}
 	equal(t, memory.Ref() == nil, true)
 	_, err = client.Session("support", "ada", "42").Append(ctx, recollect.User("Hello"), recollect.Assistant(""))
 	equal(t, failure(t, err).Fields[0].Field, "messages[1]")

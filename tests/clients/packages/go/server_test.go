@@ -14,6 +14,7 @@ import (
 	pb "github.com/recollect-memory/recollect/clients/go/recollectv1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 )
 
 func server(t *testing.T) (*recollect.Client, string) {
@@ -162,6 +163,70 @@ func TestMemoriesAreRememberedFoundListedAndForgotten(t *testing.T) {
 		check(t, err)
 		equal(t, deleted, expected)
 	}
+}
+
+func TestMemoriesHaveKindsOfTheApp(t *testing.T) {
+	client, name := server(t)
+	ctx := t.Context()
+	app, memories := client.App(name), client.Memories(name, "ada")
+	policy, err := app.SetPolicy(ctx, &pb.MemoryPolicy{
+		MemoryKinds: []*pb.MemoryKind{{
+			Name:        "allergy",
+			Description: "A substance that the user cannot take.",
+			JsonSchema:  `{"properties": {"substance": {"type": "string"}}, "additionalProperties": false}`,
+		}},
+		NeverKeep: []string{"salary"},
+	})
+	check(t, err)
+	equal(t, policy.GetPolicy().GetMemoryKinds()[0].GetName(), "allergy")
+	_, err = memories.Add(ctx,
+		&pb.MemoryInput{Text: "Ada cannot have nuts.", Kind: "allergy", Attributes: `{"substance": "nuts"}`},
+		&pb.MemoryInput{Text: "Ada likes cakes without nuts."})
+	check(t, err)
+	_, err = memories.Add(ctx, &pb.MemoryInput{Text: "Ada cannot have milk.", Kind: "allergy", Attributes: `{"drink": "milk"}`})
+	equal(t, failure(t, err).Code, codes.InvalidArgument)
+
+	allergies := &pb.MemoryFilter{Kinds: []string{"allergy"}}
+	listed := all(t, memories.List(ctx, func(r *pb.ListMemoriesRequest) { r.Filter = allergies }))
+	equal(t, len(listed), 1)
+	var attributes map[string]any
+	check(t, recollect.FromJSON(listed[0].GetAttributes(), &attributes))
+	equal(t, attributes, map[string]any{"substance": "nuts"})
+	found, err := memories.Search(ctx, "nuts", func(r *pb.SearchMemoriesRequest) { r.Filter = allergies })
+	check(t, err)
+	equal(t, len(found), 1)
+
+	_, err = app.SetPolicy(ctx, nil, func(r *pb.UpdateAppPolicyRequest) {
+		r.UpdateMask = &fieldmaskpb.FieldMask{Paths: []string{"policy.never_keep"}}
+		r.Precondition = recollect.Etag(policy.GetEtag())
+	})
+	check(t, err)
+	policy, err = app.Policy(ctx)
+	check(t, err)
+	equal(t, []int{len(policy.GetPolicy().GetMemoryKinds()), len(policy.GetPolicy().GetNeverKeep())}, []int{1, 0})
+	for _, expected := range []bool{true, false} {
+		deleted, err := app.DeletePolicy(ctx)
+		check(t, err)
+		equal(t, deleted, expected)
+	}
+}
+
+func TestAMessageNamesTheUserWhoSaidIt(t *testing.T) {
+	client, app := server(t)
+	ctx := t.Context()
+	memory := client.Session(app, "ada", "trip")
+	_, err := memory.Append(ctx, recollect.User("I prefer trains."), recollect.SaidBy("bob", "I'm allergic to nuts."),
+		recollect.Assistant("Then no nuts on the train."))
+	check(t, err)
+	var users []string
+	for _, message := range all(t, memory.Messages(ctx)) {
+		users = append(users, message.GetUserId())
+	}
+	equal(t, users, []string{"", "bob", ""})
+	said := all(t, memory.Messages(ctx, func(r *pb.ListMessagesRequest) {
+		r.Filter = &pb.MessageFilter{UserIds: []string{"bob"}}
+	}))
+	equal(t, texts(said), []string{"I'm allergic to nuts."})
 }
 
 func TestThreadsAreListedAndDeleted(t *testing.T) {

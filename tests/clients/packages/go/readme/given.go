@@ -4,8 +4,14 @@ package main
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
 	"log"
+	"net/http"
+	"time"
 
 	recollect "github.com/recollect-memory/recollect/clients/go"
 	"github.com/recollect-memory/recollect/clients/go/recollectv1"
@@ -17,6 +23,8 @@ const (
 	questionJSON = `{"role": "user", "content": "What is my dog called?"}`
 	responseJSON = `{"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Pixel."}]}`
 	role         = recollectv1.Role_ROLE_USER
+	schema       = `{"properties": {"substance": {"type": "string"}}, "additionalProperties": false}`
+	secret       = "whsec_AAAA"
 )
 
 var (
@@ -28,6 +36,9 @@ var (
 	threadID string
 	parts    = []*recollectv1.Part{{Content: &recollectv1.Part_Text{Text: question}}}
 	stored   = &recollectv1.Message{Metadata: `{"order": 1138}`}
+	// A webhook that is signed with the secret.
+	body    = []byte(`{"subscription": "crm", "events": [{"event_id": "7"}], "dropped_count": 0}`)
+	request = &http.Request{Header: http.Header{}}
 	// The error of an append whose expected head is not the head.
 	refused error
 )
@@ -48,6 +59,12 @@ func init() {
 		r.ExpectedHead = &first.Messages[0].MessageId
 		return nil
 	})
+	seconds := fmt.Sprint(time.Now().Unix())
+	code := hmac.New(sha256.New, make([]byte, 3))
+	fmt.Fprintf(code, "1.%s.%s", seconds, body)
+	request.Header.Set("webhook-id", "1")
+	request.Header.Set("webhook-timestamp", seconds)
+	request.Header.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(code.Sum(nil)))
 }
 
 func check(err error) {
