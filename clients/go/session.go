@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/recollect-memory/recollect/clients/go/recollectv1"
 )
@@ -220,6 +222,16 @@ func (s *Session) Messages(ctx context.Context, options ...func(*pb.ListMessages
 func (s *Session) History(ctx context.Context, options ...func(*pb.GetHistoryRequest)) (*pb.GetHistoryResponse, error) {
 	request := &pb.GetHistoryRequest{Thread: s.ref}
 	return call(ctx, s.invalid, pb.NewMessageServiceClient(s.client.conn).GetHistory, request, options)
+}
+
+// ExtractMemories extracts long-term memories of the user from the newest messages now, and waits
+// for them for at most maxWait: 0 to 30 seconds. Complete says whether all were read that the thread
+// had when the call began. Without the call they are extracted when the thread has been quiet for
+// some seconds.
+func (s *Session) ExtractMemories(ctx context.Context, maxWait time.Duration) (*pb.ExtractMemoriesResponse, error) {
+	request := &pb.ExtractMemoriesRequest{Thread: s.ref, MaxWait: durationpb.New(maxWait)}
+	service := pb.NewMemoryServiceClient(s.client.conn)
+	return call(ctx, s.invalid, service.ExtractMemories, request, nil)
 }
 
 // Delete deletes the thread with everything in it, and reports whether it existed.

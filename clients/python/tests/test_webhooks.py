@@ -36,6 +36,8 @@ def test_a_signed_webhook_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"Webhook-Timestamp": "1614264000"}, BODY, SECRET),
         ({"Webhook-Signature": "v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="}, BODY, SECRET),
         ({"Webhook-Signature": ""}, BODY, SECRET),
+        # Signed with an empty key.
+        ({"Webhook-Signature": "v1,woH/1mJtZGSMCmpFTxRYbStS24eLLD/oXIYr4PYyZ7g="}, BODY, "whsec_"),
     ],
 )
 def test_another_request_is_refused(

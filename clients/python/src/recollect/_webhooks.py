@@ -38,6 +38,8 @@ def verify_webhook(
         key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
     except binascii.Error as error:
         raise ValueError("the secret is not whsec_ and base64") from error
+    if not key:
+        raise ValueError("the secret is empty")
     signed = f"{identity}.{timestamp}.".encode() + body
     expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
     for signature in values.get("webhook-signature", "").split():

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	recollect "github.com/recollect-memory/recollect/clients/go"
 	pb "github.com/recollect-memory/recollect/clients/go/recollectv1"
@@ -326,6 +327,23 @@ func TestErrorsAreTypedAndReadable(t *testing.T) {
 		_, err = stream.Recv()
 	}
 	equal(t, failure(t, err).Reason, "THREAD_NOT_FOUND")
+}
+
+func TestACallerWaitsForTheMemoriesOfWhatItAppended(t *testing.T) {
+	client, app := server(t)
+	ctx := t.Context()
+	_, err := client.App(app).SetPolicy(ctx, &pb.MemoryPolicy{
+		Extraction: pb.ExtractionStrategy_EXTRACTION_STRATEGY_DISCRETE,
+	})
+	check(t, err)
+	memory := client.Session(app, "ada", "42")
+	_, err = memory.Append(ctx, recollect.User("I live in Bergen."), recollect.Assistant("How nice."))
+	check(t, err)
+	done, err := memory.ExtractMemories(ctx, 30*time.Second)
+	check(t, err)
+	equal(t, done.GetComplete(), true)
+	known := all(t, memory.Memories().List(ctx))
+	equal(t, len(known), 1)
 }
 
 func TestARequestIDMakesARepetitionSafe(t *testing.T) {
