@@ -1,6 +1,7 @@
 // What the blocks of the README of clients/java take for granted; tests/clients/readme makes a
 // subclass of them.
 
+import com.sun.net.httpserver.HttpExchange;
 import dev.recollect.Recollect;
 import dev.recollect.Session;
 import java.util.Optional;
@@ -17,6 +18,9 @@ class Given implements AutoCloseable {
     final String questionJson = "{\"role\": \"user\", \"content\": \"What is my dog called?\"}";
     final String responseJson =
             "{\"type\": \"message\", \"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": \"Pixel.\"}]}";
+    /** A request of a webhook. */
+    HttpExchange exchange;
+    final String secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     /** A thread to delete. */
     final String threadId = recollect.session(app, "ada", "2").append(question, answer).getThreadId();
     /** A message that is not the head. */

@@ -51,9 +51,14 @@ record Calls(Channel channel, CallOptions options) {
             throw RecollectException.of(failed.getCause()).here();
         } catch (InterruptedException interrupted) {
             result.cancel(true);
-            Thread.currentThread().interrupt();
-            var canceled = Status.CANCELLED.withDescription("the thread was interrupted");
-            throw RecollectException.of(canceled.withCause(interrupted).asRuntimeException());
+            throw interrupted(interrupted);
         }
+    }
+
+    /** The error of a wait that was interrupted. The thread stays interrupted. */
+    static RecollectException interrupted(InterruptedException cause) {
+        Thread.currentThread().interrupt();
+        var canceled = Status.CANCELLED.withDescription("the thread was interrupted");
+        return RecollectException.of(canceled.withCause(cause).asRuntimeException());
     }
 }

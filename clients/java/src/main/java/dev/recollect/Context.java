@@ -1,9 +1,5 @@
 package dev.recollect;
 
-import com.google.gson.Gson;
-import com.google.gson.GsonBuilder;
-import com.google.gson.ToNumberPolicy;
-import com.google.gson.reflect.TypeToken;
 import dev.recollect.v1.BuildContextResponse;
 import java.util.List;
 import java.util.Map;
@@ -11,10 +7,6 @@ import java.util.Optional;
 
 /** What a model is to be sent. */
 public final class Context {
-    private static final Gson GSON = new GsonBuilder()
-            .setObjectToNumberStrategy(ToNumberPolicy.LONG_OR_DOUBLE)
-            .create();
-
     private final Format format;
     private final BuildContextResponse response;
 
@@ -41,7 +33,7 @@ public final class Context {
         if (format == Format.TEXT) {
             throw new IllegalStateException("a text has no fields");
         }
-        return GSON.fromJson(body(), new TypeToken<Map<String, Object>>() {}.getType());
+        return Json.object(body());
     }
 
     /** The messages in the provider's format: {@code messages}, {@code input} or {@code contents}. */

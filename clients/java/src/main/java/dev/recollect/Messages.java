@@ -10,9 +10,22 @@ import java.util.stream.Collectors;
 public final class Messages {
     private Messages() {}
 
-    /** A message of the user. An empty text is refused. */
+    /** A message of the session's user. An empty text is refused. */
     public static MessageInput user(String text) {
         return of(Role.ROLE_USER, text);
+    }
+
+    /**
+     * A message of a user, where several take part. Facts in it belong to this user.
+     *
+     * @param saidBy the user who said it: 1 to 256 characters
+     */
+    public static MessageInput user(String text, String saidBy) {
+        if (saidBy == null || saidBy.isEmpty()) {
+            throw RecollectException.invalid(
+                    "saidBy", "is empty or missing: pass the user's id, or leave it out for the session's user");
+        }
+        return user(text).toBuilder().setUserId(saidBy).build();
     }
 
     /** An answer of the model. */

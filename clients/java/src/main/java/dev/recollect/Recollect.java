@@ -125,6 +125,25 @@ public final class Recollect implements AutoCloseable {
         return new Memories(calls, Users.ref(app, user));
     }
 
+    /** The text files that agents keep for a user of an app; with {@link #NO_USER} those of the app. */
+    public Files files(String app, String user) {
+        return new Files(calls, Users.ref(app, user));
+    }
+
+    /**
+     * An app and its policy.
+     *
+     * @param app the bot, flow or workflow: 1 to 128 characters
+     */
+    public App app(String app) {
+        return new App(calls, app);
+    }
+
+    /** The tenant's subscriptions to changes. */
+    public Subscriptions subscriptions() {
+        return new Subscriptions(calls, reliable);
+    }
+
     /** The threads of the tenant. */
     public Threads threads() {
         return new Threads(calls);

@@ -149,16 +149,36 @@ final class Reliable implements ClientInterceptor, AutoCloseable {
         if (!refused && !unknown) {
             return Optional.empty();
         }
-        var longest = Math.min(
-                retry.maxBackoff().toNanos(),
-                retry.initialBackoff().toNanos() * Math.pow(2, attempt - 1));
-        var backoff = Math.max(retryAfter.orElse(Duration.ZERO).toNanos(), longest / 2);
-        var delay = Duration.ofNanos((long) (backoff + ThreadLocalRandom.current().nextDouble() * longest / 2));
+        var delay = pause(attempt, retryAfter);
         var deadline = options.getDeadline();
         if (deadline != null && deadline.timeRemaining(TimeUnit.NANOSECONDS) <= delay.toNanos()) {
             return Optional.empty();
         }
         return Optional.of(delay);
+    }
+
+    /**
+     * The wait before a stream is opened again; empty: it is not.
+     *
+     * @param failures how often it failed since its last message
+     */
+    Optional<Duration> delay(RecollectException failed, int failures) {
+        var mayResume = failed.code() == Status.Code.UNAVAILABLE
+                || failed.code() == Status.Code.DEADLINE_EXCEEDED
+                || failed.retryAfter().isPresent();
+        if (closed || !mayResume || failures >= retry.maxAttempts()) {
+            return Optional.empty();
+        }
+        return Optional.of(pause(failures, failed.retryAfter()));
+    }
+
+    /** The wait after a failed attempt of this number, at least the server's delay. */
+    private Duration pause(int attempt, Optional<Duration> retryAfter) {
+        var longest = Math.min(
+                retry.maxBackoff().toNanos(),
+                retry.initialBackoff().toNanos() * Math.pow(2, attempt - 1));
+        var backoff = Math.max(retryAfter.orElse(Duration.ZERO).toNanos(), longest / 2);
+        return Duration.ofNanos((long) (backoff + ThreadLocalRandom.current().nextDouble() * longest / 2));
     }
 
     /** Whether executing a call twice has the effect of executing it once. */

@@ -6,10 +6,13 @@ import dev.recollect.v1.BuildContextRequest;
 import dev.recollect.v1.ContextServiceGrpc;
 import dev.recollect.v1.DeleteThreadRequest;
 import dev.recollect.v1.DeleteThreadResponse;
+import dev.recollect.v1.ExtractMemoriesRequest;
+import dev.recollect.v1.ExtractMemoriesResponse;
 import dev.recollect.v1.GetHistoryRequest;
 import dev.recollect.v1.GetHistoryResponse;
 import dev.recollect.v1.ListMessagesRequest;
 import dev.recollect.v1.ListMessagesResponse;
+import dev.recollect.v1.MemoryServiceGrpc;
 import dev.recollect.v1.Message;
 import dev.recollect.v1.MessageInput;
 import dev.recollect.v1.MessageServiceGrpc;
@@ -205,6 +208,18 @@ public final class Session {
         var builder = GetHistoryRequest.newBuilder().setThread(ref);
         request.accept(builder);
         return Calls.await(calls.start(MessageServiceGrpc.getGetHistoryMethod(), builder.build()));
+    }
+
+    /**
+     * Extracts long-term memories of the user from the newest messages now, and waits for them for at
+     * most this long: 0 to 30 seconds. {@code complete} says whether all were read that the thread had
+     * when the call began. Without the call they are extracted when the thread has been quiet for some
+     * seconds.
+     */
+    public ExtractMemoriesResponse extractMemories(Duration maxWait) {
+        var wait = com.google.protobuf.Duration.newBuilder().setSeconds(maxWait.getSeconds()).setNanos(maxWait.getNano());
+        var builder = ExtractMemoriesRequest.newBuilder().setThread(ref).setMaxWait(wait);
+        return Calls.await(calls.start(MemoryServiceGrpc.getExtractMemoriesMethod(), builder.build()));
     }
 
     /** Deletes the thread with everything in it. False if it does not exist. */

@@ -11,17 +11,25 @@ import dev.recollect.RecollectException;
 import dev.recollect.Session;
 import dev.recollect.v1.AppendAttemptRequest;
 import dev.recollect.v1.Attempt;
+import dev.recollect.v1.ExtractionStrategy;
 import dev.recollect.v1.GetThreadRequest;
 import dev.recollect.v1.Memory;
+import dev.recollect.v1.MemoryFileChange;
+import dev.recollect.v1.MemoryFileVersion;
 import dev.recollect.v1.MemoryFilter;
 import dev.recollect.v1.MemoryInput;
+import dev.recollect.v1.MemoryKind;
+import dev.recollect.v1.MemoryPolicy;
 import dev.recollect.v1.Message;
 import dev.recollect.v1.MessageFilter;
 import dev.recollect.v1.PlanServiceGrpc;
+import dev.recollect.v1.Subscription;
 import dev.recollect.v1.Thread;
 import dev.recollect.v1.ThreadServiceGrpc;
+import dev.recollect.v1.TransactionAction;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -157,6 +165,160 @@ class ServerTest {
         assertEquals(3, memories.profile(request -> request.setMaxTokens(1)).getOmittedCount());
         assertTrue(memories.forget(added.get(0).getMemory().getMemoryId()));
         assertFalse(memories.forget(added.get(0).getMemory().getMemoryId()));
+    }
+
+    @Test
+    void anAppDefinesKindsOfMemoriesAndWhatIsNeverKept() {
+        var allergy = MemoryKind.newBuilder()
+                .setName("allergy")
+                .setDescription("A substance that the user cannot take.")
+                .setJsonSchema("{\"required\": [\"substance\"]}");
+        var settings = recollect.app(app);
+        settings.setPolicy(MemoryPolicy.newBuilder().setTopK(8).build());
+        settings.setPolicy(MemoryPolicy.newBuilder().addMemoryKinds(allergy).addNeverKeep("salary").build());
+        var policy = settings.policy();
+        assertEquals("allergy", policy.getPolicy().getMemoryKinds(0).getName());
+        assertEquals(8, policy.getPolicy().getTopK());
+
+        var nuts = MemoryInput.newBuilder().setText("Ada cannot have nuts.").setKind("allergy");
+        var memories = memory.memories();
+        var refused = assertThrows(RecollectException.class, () -> memories.remember(List.of(nuts.build())));
+        assertEquals(Status.Code.INVALID_ARGUMENT, refused.code(), "no substance");
+        memories.remember(List.of(nuts.setAttributes("{\"substance\": \"nuts\"}").build()));
+        memories.remember("Ada has no nuts at home.");
+        var filter = MemoryFilter.newBuilder().addKinds("allergy");
+        var listed = memories.list(request -> request.setFilter(filter)).stream().toList();
+        assertEquals(List.of("Ada cannot have nuts."), listed.stream().map(Memory::getText).toList());
+        assertEquals(1, memories.search("nuts", request -> request.setFilter(filter)).size());
+
+        var cleared = settings.setPolicy(MemoryPolicy.getDefaultInstance(), request -> {
+            request.getUpdateMaskBuilder().addPaths("policy.never_keep");
+            request.getPreconditionBuilder().setEtag(policy.getEtag());
+        });
+        assertEquals(0, cleared.getPolicy().getNeverKeepCount());
+        assertEquals(1, cleared.getPolicy().getMemoryKindsCount());
+        assertTrue(settings.deletePolicy());
+        assertFalse(settings.deletePolicy());
+    }
+
+    @Test
+    void aCallerWaitsForTheMemoriesOfWhatItAppended() {
+        var discrete = ExtractionStrategy.EXTRACTION_STRATEGY_DISCRETE;
+        recollect.app(app).setPolicy(MemoryPolicy.newBuilder().setExtraction(discrete).build());
+        memory.append("I live in Bergen.", "How nice.");
+        assertTrue(memory.extractMemories(Duration.ofSeconds(30)).getComplete());
+        assertEquals(1, memory.memories().list().stream().count());
+    }
+
+    @Test
+    void aMessageNamesTheUserWhoSaidIt() {
+        memory.append("I prefer trains to planes.", "Noted.");
+        memory.append(List.of(Messages.user("I'm allergic to nuts.", "bob"), Messages.assistant("Then no nuts.")));
+        var said = memory.history().getMessagesList().stream().map(Message::getUserId).toList();
+        assertEquals(List.of("", "", "bob", ""), said);
+        var filter = MessageFilter.newBuilder().addUserIds("bob");
+        var ofBob = memory.messages(request -> request.setFilter(filter)).stream().map(Messages::text).toList();
+        assertEquals(List.of("I'm allergic to nuts."), ofBob);
+        var refused = assertThrows(RecollectException.class, () -> Messages.user("Hello", ""));
+        assertEquals("saidBy", refused.fields().get(0).field());
+    }
+
+    @Test
+    void aSubscriptionDeliversChanges() {
+        var subscriptions = recollect.subscriptions();
+        var made = subscriptions.create(app, request -> request.setAppId(app)
+                .addActions(TransactionAction.TRANSACTION_ACTION_APPEND_MESSAGES));
+        assertTrue(made.getSubscription().getEnabled());
+        assertEquals("", made.getSecret(), "no URL");
+        memory.append("Hello", "Hi");
+        memory.append("Again", "Yes");
+        try (var events = subscriptions.events(app)) {
+            var event = events.iterator().next();
+            assertEquals("ada", event.getUserId());
+            assertEquals(2, event.getItemCount());
+        }
+        assertTrue(subscriptions.list().stream().map(Subscription::getName).anyMatch(app::equals));
+        assertTrue(subscriptions.delete(app));
+        assertFalse(subscriptions.delete(app));
+    }
+
+    @Test
+    void filesAreStoredChangedFoundAndRestored() {
+        var files = recollect.files(app, "ada");
+        var path = "/projects/garden.md";
+        var first = files.put(path, "# Garden\n\n- Plant tulips.\n");
+        assertTrue(first.getCreated());
+        files.replace(path, "tulips", "roses");
+        assertEquals(3, files.insert(path, 3, "- Order compost.").getFile().getVersion());
+        assertEquals("# Garden\n\n- Plant roses.\n- Order compost.\n", files.read(path));
+        assertEquals("- Plant roses.\n", files.read(path, request -> request.setFirstLine(3).setLastLine(3)));
+        assertEquals("# Garden\n\n- Plant tulips.\n", files.read(path, request -> request.setVersion(1)));
+        assertTrue(files.diff(path).contains("\n+- Order compost.\n"));
+        assertTrue(files.diff(path, request -> request.setFromVersion(1)).contains("\n-- Plant tulips.\n"));
+        assertEquals(2, files.view("/").getDirectory().getEntriesCount());
+        assertEquals(path, files.search("compost").get(0).getFile().getPath());
+        var changes = files.versions(path).stream().map(MemoryFileVersion::getChange).toList();
+        assertEquals(
+                List.of(
+                        MemoryFileChange.MEMORY_FILE_CHANGE_INSERT,
+                        MemoryFileChange.MEMORY_FILE_CHANGE_REPLACE,
+                        MemoryFileChange.MEMORY_FILE_CHANGE_PUT),
+                changes);
+
+        var etag = first.getFile().getEtag();
+        var changed = assertThrows(RecollectException.class, () ->
+                files.put(path, "", request -> request.getPreconditionBuilder().setEtag(etag)));
+        assertEquals("ETAG_CHANGED", changed.reason());
+        var directory = assertThrows(RecollectException.class, () -> files.read("/projects"));
+        assertEquals(Status.Code.INVALID_ARGUMENT, directory.code());
+
+        assertEquals(1, files.rename("/projects", "/done"));
+        assertEquals(1, files.delete("/done"));
+        assertEquals(4, files.restore("/done/garden.md", request -> request.setVersion(1)).getVersion());
+        files.delete("/", request -> request.setEraseVersions(true));
+        assertThrows(RecollectException.class, () -> files.restore("/done/garden.md"));
+    }
+
+    @Test
+    void commandsOfAnthropicsMemoryToolAreAnswered() {
+        var files = recollect.files(app, "ada");
+        var note = "\"path\": \"/memories/note.md\"";
+        var created = "{\"command\": \"create\", " + note + ", \"file_text\": \"tea\\ntea\\n\"}";
+        assertEquals("File created successfully at: /memories/note.md", files.handle(created));
+        assertEquals("Error: File /memories/note.md already exists", files.handle(created));
+        assertEquals(
+                "Here's the content of /memories/note.md with line numbers:\n     1\ttea\n     2\ttea",
+                files.handle("{\"command\": \"view\", " + note + "}"));
+        var replace = "{\"command\": \"str_replace\", " + note + ", \"old_str\": \"%s\", \"new_str\": \"milk\"}";
+        assertEquals(
+                "No replacement was performed. Multiple occurrences of old_str `tea` in lines: 1, 2. Please ensure it "
+                        + "is unique",
+                files.handle(replace.formatted("tea")));
+        assertEquals(
+                "No replacement was performed, old_str `rum` did not appear verbatim in /memories/note.md.",
+                files.handle(replace.formatted("rum")));
+        var insert = "{\"command\": \"insert\", " + note + ", \"insert_line\": %d, \"insert_text\": \"rum\"}";
+        assertEquals(
+                "Error: Invalid `insert_line` parameter: 9. It should be within the range of lines of the file: [0, 2]",
+                files.handle(insert.formatted(9)));
+        assertEquals("The file /memories/note.md has been edited.", files.handle(insert.formatted(0)));
+        assertEquals(
+                "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+                        + "     1\tmilk\n     2\ttea\n     3\ttea",
+                files.handle(replace.formatted("rum")));
+        assertEquals(
+                "Successfully renamed /memories/note.md to /memories/n.md",
+                files.handle("{\"command\": \"rename\", \"old_path\": \"/memories/note.md\", "
+                        + "\"new_path\": \"/memories/n.md\"}"));
+        assertEquals(
+                "The path /memories/note.md does not exist. Please provide a valid path.",
+                files.handle("{\"command\": \"view\", " + note + "}"));
+        assertEquals(
+                "Error: The path /memories/note.md does not exist",
+                files.handle("{\"command\": \"delete\", " + note + "}"));
+        assertEquals(
+                "Successfully deleted /memories/n.md",
+                files.handle("{\"command\": \"delete\", \"path\": \"/memories/n.md\"}"));
     }
 
     @Test
