@@ -2,11 +2,13 @@
 
 use std::fs;
 
-use recollect_tests::{Key, Mcp, PLAIN, app, apply, project_dir, trial};
+use memory_contract::proto::MemoryPolicy;
+use recollect_tests::{Key, Mcp, PLAIN, app, apply, memory, project_dir, trial};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{ada, each};
+use crate::plain;
 
 /// All tools: whether they only read, and whether they erase.
 const TOOLS: [(&str, bool, bool); 10] = [
@@ -249,6 +251,29 @@ async fn conversations_work(mcp: &Mcp) {
     }
 }
 
+#[apply(trial)]
+async fn b14_the_app_sets_the_size_of_a_profile() {
+    let client = plain().await;
+    let app = app();
+    let policy = MemoryPolicy {
+        profile_tokens: Some(20),
+        ..Default::default()
+    };
+    client.set_policy(&app, policy).await;
+    let facts = ["tea", "trains", "snow", "chess", "maps"].map(|thing| {
+        memory(&format!(
+            "Likes {thing} more than anything else in the world."
+        ))
+    });
+    client.remember(&app, "ada", facts.into()).await;
+    let mcp = ada(&app);
+    let small = mcp.tool("profile", json!({})).await;
+    assert!(!each(&small["facts"], "text").is_empty(), "{small}");
+    assert!(small["omitted_memories"].as_i64().unwrap() > 0, "{small}");
+    let whole = mcp.tool("profile", json!({"max_tokens": 500})).await;
+    assert_eq!(each(&whole["facts"], "text").len(), 5, "{whole}");
+}
+
 async fn resources_work(mcp: &Mcp, app: &str) {
     let listed = mcp.request("resources/list", json!({})).await;
     let uri = format!("recollect://apps/{app}/users/ada/threads/thread%3A1");
@@ -334,7 +359,7 @@ async fn b14_a_wrong_call_says_what_to_do() {
     let mcp = ada(&app());
     for (tool, arguments, word) in [
         ("recall", json!({}), "missing field `query`"),
-        ("recall", json!({"query": ""}), "query"),
+        ("recall", json!({"query": ""}), "`start_time`"),
         ("recall", json!({"query": "a", "top_k": 21}), "1 to 20"),
         (
             "recall",
