@@ -79,7 +79,7 @@ pub(crate) struct ShownMessage {
     pub(crate) name: String,
     /// The stored text.
     pub(crate) text: String,
-    /// The relevance to the query, 0 to 1. Absent: a neighbor of a match.
+    /// The relevance to the query, 0 to 1. Absent: a neighbor of a match, or no query.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f64")]
     pub(crate) score: Option<f64>,

@@ -177,7 +177,7 @@ async fn it_is_stateless() {
     // The server ignores an invented session id.
     let headers = [("mcp-session-id", "stolen")];
     let listed = mcp_post(&http, &headers, &message("tools/list", json!({}))).await;
-    assert_eq!(listed.ok()["result"]["tools"].as_array().unwrap().len(), 10);
+    assert_eq!(listed.ok()["result"]["tools"].as_array().unwrap().len(), 11);
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let accepted = mcp_post(&http, &[], &ready).await;
     assert_eq!(accepted.status, 202, "{accepted:?}");

@@ -45,7 +45,7 @@ async fn b14_the_inspector_uses_the_server_over_standard_input_and_output() -> R
 async fn inspect(target: &[&str]) -> Result<(), Skipped> {
     // Exits with 6 if a schema is one that some clients cannot use.
     let tools = run(target, "tools/list", &["--strict"]).await?;
-    assert_eq!(tools["tools"].as_array().map(Vec::len), Some(10), "{tools}");
+    assert_eq!(tools["tools"].as_array().map(Vec::len), Some(11), "{tools}");
 
     let fact = "text=Ada lives in Oslo.";
     let stored = call(target, "remember", &[fact, "topics=[\"home\"]"]).await?;

@@ -40,6 +40,10 @@ async fn sees_nothing(mcp: &Mcp, memory_id: &str, uri: &str) {
         let answer = mcp.tool(tool, arguments).await;
         assert_eq!(answer[list], json!([]), "{tool}: {answer}");
     }
+    let problem = mcp
+        .tool_error("extract_memories", json!({"session": "thread:1"}))
+        .await;
+    assert!(problem.contains("no such thread"), "{problem}");
     let erased = json!({"memory_id": memory_id});
     let erased = mcp.tool("forget_memory", erased).await;
     assert_eq!(erased["forgotten"], false);

@@ -6,6 +6,7 @@ mod http;
 mod inspector;
 mod isolation;
 mod stdio;
+mod times;
 mod tools;
 
 use std::env;

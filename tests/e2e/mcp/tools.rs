@@ -2,19 +2,24 @@
 
 use std::fs;
 
-use recollect_tests::{Key, Mcp, PLAIN, app, apply, project_dir, trial};
+use memory_contract::proto::{ExtractionStrategy, MemoryPolicy};
+use recollect_tests::{
+    Key, Mcp, PLAIN, SOON, app, apply, eventually_some, memory, project_dir, trial,
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{ada, each};
+use crate::plain;
 
 /// All tools: whether they only read, and whether they erase.
-const TOOLS: [(&str, bool, bool); 10] = [
+const TOOLS: [(&str, bool, bool); 11] = [
     ("remember", false, true),
     ("recall", true, false),
     ("context", true, false),
     ("profile", true, false),
     ("append_messages", false, false),
+    ("extract_memories", false, false),
     ("history", true, false),
     ("list_sessions", true, false),
     ("list_memories", true, false),
@@ -249,6 +254,70 @@ async fn conversations_work(mcp: &Mcp) {
     }
 }
 
+#[apply(trial)]
+async fn b14_the_app_sets_the_size_of_a_profile() {
+    let client = plain().await;
+    let app = app();
+    let policy = MemoryPolicy {
+        profile_tokens: Some(20),
+        ..Default::default()
+    };
+    client.set_policy(&app, policy).await;
+    let facts = ["tea", "trains", "snow", "chess", "maps"].map(|thing| {
+        memory(&format!(
+            "Likes {thing} more than anything else in the world."
+        ))
+    });
+    client.remember(&app, "ada", facts.into()).await;
+    let mcp = ada(&app);
+    let small = mcp.tool("profile", json!({})).await;
+    assert!(!each(&small["facts"], "text").is_empty(), "{small}");
+    assert!(small["omitted_memories"].as_i64().unwrap() > 0, "{small}");
+    let whole = mcp.tool("profile", json!({"max_tokens": 500})).await;
+    assert_eq!(each(&whole["facts"], "text").len(), 5, "{whole}");
+}
+
+#[apply(trial)]
+async fn b14_memories_of_a_conversation_are_extracted_on_request() {
+    let client = plain().await;
+    let (app, off) = (app(), app());
+    let policy = MemoryPolicy {
+        extraction: ExtractionStrategy::Discrete.into(),
+        ..Default::default()
+    };
+    client.set_policy(&app, policy).await;
+    let said = json!({
+        "session": "chat",
+        "messages": [
+            {"role": "user", "text": "I live in Bergen."},
+            {"role": "assistant", "text": "How nice."},
+        ],
+    });
+    let mcp = ada(&app);
+    mcp.tool("append_messages", said.clone()).await;
+    let extract = json!({"session": "chat", "max_wait_seconds": 30});
+    let done = eventually_some("memories are extracted", SOON, async || {
+        let answer = mcp.call("extract_memories", extract.clone()).await;
+        (answer.data["complete"] == true).then_some(answer)
+    })
+    .await;
+    assert_eq!(
+        done.data,
+        json!({"complete": true, "waiting_messages": 0, "languages": "English"})
+    );
+    assert!(done.text.contains("English"), "{done:?}");
+    let known = mcp.tool("list_memories", json!({})).await;
+    let texts = each(&known["memories"], "text");
+    assert!(texts.iter().any(|text| text.contains("Bergen")), "{known}");
+
+    let mcp = ada(&off);
+    mcp.tool("append_messages", said).await;
+    let problem = mcp
+        .tool_error("extract_memories", json!({"session": "chat"}))
+        .await;
+    assert!(problem.contains("EXTRACTION_STRATEGY_NONE"), "{problem}");
+}
+
 async fn resources_work(mcp: &Mcp, app: &str) {
     let listed = mcp.request("resources/list", json!({})).await;
     let uri = format!("recollect://apps/{app}/users/ada/threads/thread%3A1");
@@ -334,7 +403,7 @@ async fn b14_a_wrong_call_says_what_to_do() {
     let mcp = ada(&app());
     for (tool, arguments, word) in [
         ("recall", json!({}), "missing field `query`"),
-        ("recall", json!({"query": ""}), "query"),
+        ("recall", json!({"query": ""}), "`start_time`"),
         ("recall", json!({"query": "a", "top_k": 21}), "1 to 20"),
         (
             "recall",
@@ -355,6 +424,12 @@ async fn b14_a_wrong_call_says_what_to_do() {
         ),
         ("forget_memory", json!({"memory_id": "7"}), "memory_id"),
         ("history", json!({"session": ""}), "session"),
+        ("extract_memories", json!({"session": ""}), "session"),
+        (
+            "extract_memories",
+            json!({"session": "s", "max_wait_seconds": 31}),
+            "0 to 30",
+        ),
         (
             "memory_files",
             json!({"command": "view", "path": "/memories/../etc"}),

@@ -1,11 +1,14 @@
 //! `context`.
 
-use memory_contract::proto::{BuildContextRequest, ContextBlock, ContextBlockKind};
+use memory_contract::{
+    json::json_line,
+    proto::{BuildContextRequest, ContextBlock, ContextBlockKind},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::recall::missing_parts;
-use super::times::{asked_in, said_between};
+use super::times::{ReadTime, asked_in, moment, said_between};
 use super::tool::{Call, Effect, MemoryTool, within};
 use crate::failure::Failure;
 use crate::shown::{quoted, role, text_of, time};
@@ -40,6 +43,14 @@ pub(super) struct Context {
     #[serde(default)]
     #[schemars(length(max = 64))]
     time_zone: String,
+    /// Memories and profile as they were true at this time (RFC 3339), for a question such as
+    /// "where did she live as of March". Empty: now.
+    #[serde(default)]
+    as_of: String,
+    /// Memories and profile as they were believed at this time (RFC 3339), for a question such as
+    /// "what did you know of her in March". Empty: now.
+    #[serde(default)]
+    known_at: String,
 }
 
 /// Answer of `context`.
@@ -49,6 +60,9 @@ pub(super) struct Compiled {
     blocks: Vec<Block>,
     /// The size of all blocks in tokens.
     total_tokens: i32,
+    /// The past times that the query names, as they were read. Absent: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    named_times: Vec<ReadTime>,
     /// What is missing because a component was unavailable. Absent: nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
@@ -107,6 +121,8 @@ impl MemoryTool for Context {
             max_tokens: Some(max_tokens),
             filter: said_between(&self.start_time, &self.end_time)?,
             query_time: asked_in(self.time_zone),
+            as_of: moment("as_of", &self.as_of)?,
+            known_at: moment("known_at", &self.known_at)?,
             ..Default::default()
         });
         let built = call.api.contexts().build_context(request).await?;
@@ -114,6 +130,7 @@ impl MemoryTool for Context {
         Ok(Compiled {
             blocks: built.blocks.into_iter().map(block).collect(),
             total_tokens: built.total_tokens,
+            named_times: built.named_times.into_iter().map(Into::into).collect(),
             notes: missing_parts(built.degradations),
         })
     }
@@ -127,6 +144,8 @@ impl MemoryTool for Context {
             .iter()
             .map(|block| format!("{}: {}", block.kind, block.text()))
             .collect();
+        let times = answer.named_times.iter().map(json_line);
+        sections.extend(times.map(|time| format!("Time: {time}")));
         sections.extend(answer.notes.iter().map(|note| format!("Note: {note}")));
         sections.join("\n\n")
     }

@@ -4,6 +4,7 @@ use memory_contract::proto::{ListMemoriesRequest, MemoryFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::times::moment;
 use super::tool::{Call, Effect, MemoryTool, within};
 use crate::failure::Failure;
 use crate::shown::{ShownMemory, quoted};
@@ -26,6 +27,14 @@ pub(super) struct ListMemories {
     /// True includes memories that newer ones have replaced.
     #[serde(default)]
     include_replaced: bool,
+    /// Only memories that were true at this time (RFC 3339, such as 2026-03-05T00:00:00+01:00),
+    /// for a question such as "where did she live as of March". Empty: now.
+    #[serde(default)]
+    as_of: String,
+    /// Only memories that were believed at this time (RFC 3339), for a question such as "what
+    /// did you know of her in March". Empty: now.
+    #[serde(default)]
+    known_at: String,
     /// The most memories to return.
     #[serde(default = "page_size")]
     #[schemars(range(min = 1, max = 100))]
@@ -68,6 +77,8 @@ impl MemoryTool for ListMemories {
                 topics: self.topics,
                 kinds: self.kinds,
                 include_superseded: self.include_replaced,
+                as_of: moment("as_of", &self.as_of)?,
+                known_at: moment("known_at", &self.known_at)?,
                 ..Default::default()
             }),
             page_size,

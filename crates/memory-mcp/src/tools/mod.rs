@@ -2,6 +2,7 @@
 
 mod append;
 mod context;
+mod extract;
 mod forget;
 mod history;
 mod memories;
@@ -35,13 +36,14 @@ pub(crate) struct RegisteredTool {
 }
 
 /// All tools, in the order in which they are listed.
-static TOOLS: LazyLock<[RegisteredTool; 10]> = LazyLock::new(|| {
+static TOOLS: LazyLock<[RegisteredTool; 11]> = LazyLock::new(|| {
     [
         entry::<remember::Remember>(),
         entry::<recall::Recall>(),
         entry::<context::Context>(),
         entry::<profile::Profile>(),
         entry::<append::Append>(),
+        entry::<extract::Extract>(),
         entry::<history::History>(),
         entry::<sessions::ListSessions>(),
         entry::<memories::ListMemories>(),
