@@ -20,6 +20,7 @@ mod plan;
 mod proxy;
 mod subscription;
 mod target;
+mod times;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

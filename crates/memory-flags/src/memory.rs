@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand, value_parser};
+use memory_contract::duration_text::parse_duration;
 use memory_contract::proto::UserRef;
-use prost_types::Timestamp;
 
 use crate::object::parse_object;
 use crate::target::ClientArgs;
+use crate::times::TimesArgs;
 
 /// `recollect memory`.
 #[derive(Debug, Clone, Args)]
@@ -67,19 +68,6 @@ impl OwnerArgs {
             user_id: self.user.clone(),
         }
     }
-}
-
-/// The times of memories.
-#[derive(Debug, Clone, Args)]
-pub struct TimesArgs {
-    /// Only memories that were true at this time, such as `2026-03-01T09:00:00Z`, including
-    /// those superseded since.
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    pub as_of: Option<Timestamp>,
-    /// Only memories that were believed at this time, including those superseded since. With
-    /// --as-of: those then believed to have been true at that time.
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    pub known_at: Option<Timestamp>,
 }
 
 /// `recollect memory list`.
@@ -142,6 +130,8 @@ pub struct ProfileArgs {
     /// The largest size of the page. [default: the policy's, or else 500]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..=10_000))]
     pub max_tokens: Option<i32>,
+    #[command(flatten)]
+    pub times: TimesArgs,
     #[command(flatten)]
     pub client: ClientArgs,
 }
@@ -217,11 +207,11 @@ pub struct DeleteMemoriesArgs {
     #[arg(long, conflicts_with = "user")]
     pub all_users: bool,
     /// Delete memories older than this, such as `365d`.
-    #[arg(long, value_name = "DURATION", value_parser = memory_contract::duration_text::parse_duration, required_unless_present_any = ["max_inactivity", "max_count"])]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, required_unless_present_any = ["max_inactivity", "max_count"])]
     pub max_age: Option<Duration>,
     /// Delete memories that no search or context has returned for longer than this, such
     /// as `180d`.
-    #[arg(long, value_name = "DURATION", value_parser = memory_contract::duration_text::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub max_inactivity: Option<Duration>,
     /// Keep at most N memories for each user, the most recently used.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..))]
@@ -231,9 +221,4 @@ pub struct DeleteMemoriesArgs {
     pub dry_run: bool,
     #[command(flatten)]
     pub client: ClientArgs,
-}
-
-fn parse_time(text: &str) -> Result<Timestamp, String> {
-    text.parse()
-        .map_err(|_| "must be a time such as 2026-03-01T09:00:00Z".to_owned())
 }

@@ -115,6 +115,8 @@ async fn profile(args: ProfileArgs) -> Result<(), Failure> {
     let request = GetProfileRequest {
         user: Some(args.owner.user_ref()),
         max_tokens: args.max_tokens,
+        as_of: args.times.as_of,
+        known_at: args.times.known_at,
         ..Default::default()
     };
     let profile = client
