@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand, value_parser};
-use memory_contract::duration_text::parse_duration;
+use memory_contract::duration_text::{format_duration, parse_duration};
+use memory_contract::limits;
 use memory_contract::proto::UserRef;
 
 use crate::object::parse_object;
-use crate::target::ClientArgs;
+use crate::target::{ClientArgs, Named};
 use crate::times::TimesArgs;
 
 /// `recollect memory`.
@@ -18,6 +19,7 @@ Examples:
   recollect memory add --user ada \"Cannot have nuts\" --kind allergy --attributes '{\"substance\": \"nuts\"}'
   recollect memory search --user ada \"Where does she live?\"
   recollect memory profile --user ada
+  recollect memory extract --user ada --session 42
   recollect memory list --user ada --superseded
   recollect memory list --user ada --as-of 2026-03-01 --known-at 2026-05-01T12:00:00Z
   recollect memory list --user ada --metadata '{\"team\": \"blue\"}'
@@ -43,6 +45,8 @@ pub enum MemoryCommand {
     Show(MemoryIdArgs),
     /// Store a memory.
     Add(AddMemoryArgs),
+    /// Extract memories from a conversation now.
+    Extract(ExtractMemoriesArgs),
     /// Protect a memory from deletion by age, inactivity or number.
     Pin(PinMemoryArgs),
     /// Delete memories by age, by inactivity or by number.
@@ -184,6 +188,29 @@ pub struct AddMemoryArgs {
     pub client: ClientArgs,
 }
 
+/// `recollect memory extract`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  recollect memory extract 0197b6a0-5f0e-7c3e-9a39-5d6c2e1f0a11
+  recollect memory extract --app support --user ada --session 42 --wait 30s
+
+Without this command the background extracts once 1,000 tokens wait, or when the conversation
+has been quiet for 5 seconds, unless the server sets another time. Nothing is extracted from
+imported messages, nor where the policy's extraction is off.
+
+The newest 50 memories that come from the conversation are shown. With --json the state of the
+extraction is one object, and they are another. Exit code 0 also if it is not complete.")]
+pub struct ExtractMemoriesArgs {
+    #[command(flatten)]
+    pub named: Named,
+    /// The longest wait until all messages are read, `0s` to `30s`.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
+    pub wait: Duration,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
 /// `recollect memory pin`.
 #[derive(Debug, Clone, Args)]
 pub struct PinMemoryArgs {
@@ -221,4 +248,12 @@ pub struct DeleteMemoriesArgs {
     pub dry_run: bool,
     #[command(flatten)]
     pub client: ClientArgs,
+}
+
+fn parse_wait(text: &str) -> Result<Duration, String> {
+    match parse_duration(text) {
+        Ok(wait) if wait <= limits::MAX_WAIT => Ok(wait),
+        Ok(_) => Err(format!("at most {}", format_duration(limits::MAX_WAIT))),
+        Err(error) => Err(error.to_string()),
+    }
 }
