@@ -9,6 +9,7 @@ use memory_import::System;
 
 use crate::object::parse_object;
 use crate::target::{ClientArgs, Named, ServerArgs, thread_of};
+use crate::times::SaidArgs;
 
 /// The largest budget that the contract allows.
 pub(super) const MOST_TOKENS: i64 = 10_000_000;
@@ -256,29 +257,31 @@ Examples:
   recollect recall --user conversation \"Where do they keep the spare key?\"
   recollect recall --thread 0197… --scope thread --top-k 10 \"refund of order 1138\"
   recollect recall --user ada --method lexical --json \"invoice 4711\" | jq .messages
+  recollect recall --user ada --start 2026-03-01 --end 2026-03-08
 
 With --thread or --session the recent messages of that conversation are returned too;
-with --user alone, only matches and their neighbors.")]
+with --user alone, only matches and their neighbors. Without QUERY the newest messages from
+--start to --end match, and only they are returned.")]
 pub struct RecallArgs {
-    /// The text to search for.
-    #[arg(value_name = "QUERY")]
-    pub query: String,
+    /// The text to search for; not required with --start or --end.
+    #[arg(value_name = "QUERY", required_unless_present_any = ["start", "end"])]
+    pub query: Option<String>,
     #[command(flatten)]
     pub choice: ThreadChoice,
     /// The conversations to search. [default: as the policy says, which is those of the
     /// user unless it is set]
     #[arg(long, value_enum)]
     pub scope: Option<ScopeArg>,
-    /// The number of best matches. [default: 5]
+    /// The number of best matches. [default: 5; without QUERY 100]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(0..=100))]
     pub top_k: Option<i32>,
-    /// The number of newest messages of the conversation. [default: 4]
+    /// The number of newest messages of the conversation. [default: 4; without QUERY 0]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(0..=500))]
     pub recent: Option<i32>,
-    /// Messages before each match. [default: 2]
+    /// Messages before each match. [default: 2; without QUERY 0]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(0..=20))]
     pub before: Option<i32>,
-    /// Messages after each match. [default: 1]
+    /// Messages after each match. [default: 1; without QUERY 0]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(0..=20))]
     pub after: Option<i32>,
     /// The budget in tokens for everything returned. [default: none]
@@ -293,9 +296,8 @@ pub struct RecallArgs {
     /// Also find messages on branches other than the active one.
     #[arg(long)]
     pub all_branches: bool,
-    /// The time zone of times in QUERY such as "yesterday", for example Europe/Berlin.
-    #[arg(long, value_name = "ZONE", default_value = "UTC")]
-    pub time_zone: String,
+    #[command(flatten)]
+    pub said: SaidArgs,
     /// Also show which candidates were omitted, and why.
     #[arg(long)]
     pub explain: bool,

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum, value_parser};
 
 use crate::client::{MOST_TOKENS, ThreadChoice};
 use crate::target::ClientArgs;
+use crate::times::{SaidArgs, TimesArgs};
 
 /// `recollect context`.
 #[derive(Debug, Clone, Args)]
@@ -12,9 +13,12 @@ Examples:
   recollect context --user ada --session 42 \"What is my dog called?\"
   recollect context --thread 0197… --mode window --max-tokens 1000 \"And now?\"
   recollect context --thread 0197… --text \"And now?\"
+  recollect context --thread 0197… --time-zone Europe/Berlin \"What did I say yesterday?\"
+  recollect context --thread 0197… --known-at 2026-03-01 \"Where do I live?\"
   recollect context --thread 0197… --json \"And now?\" | jq -r '.rendered[0].body'
 
-Nothing is stored.")]
+Nothing is stored. --start and --end select matches; recent messages stay. --as-of and
+--known-at select the memories, those of the profile included.")]
 pub struct ContextArgs {
     /// The user's new message. [default: none; the newest message is stored already]
     #[arg(value_name = "INPUT", default_value = "", hide_default_value = true)]
@@ -43,6 +47,10 @@ pub struct ContextArgs {
         hide_default_value = true
     )]
     pub model: String,
+    #[command(flatten)]
+    pub said: SaidArgs,
+    #[command(flatten)]
+    pub times: TimesArgs,
     /// Also show which candidates were left out, and why. With --json, also the policy in
     /// effect.
     #[arg(long)]

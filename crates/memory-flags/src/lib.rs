@@ -20,6 +20,7 @@ mod plan;
 mod proxy;
 mod subscription;
 mod target;
+mod times;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -47,8 +48,8 @@ pub use index::{
 pub use keys::{CreateKeyArgs, KeyNameArgs, KeyScopeArg, KeysArgs, KeysCommand, ListKeysArgs};
 pub use mcp::McpArgs;
 pub use memory::{
-    AddMemoryArgs, DeleteMemoriesArgs, ListMemoriesArgs, MemoryArgs, MemoryCommand, MemoryIdArgs,
-    PinMemoryArgs, ProfileArgs, SearchMemoriesArgs,
+    AddMemoryArgs, DeleteMemoriesArgs, ExtractMemoriesArgs, ListMemoriesArgs, MemoryArgs,
+    MemoryCommand, MemoryIdArgs, PinMemoryArgs, ProfileArgs, SearchMemoriesArgs,
 };
 pub use plan::PlanArgs;
 pub use proxy::ProxyArgs;
@@ -124,7 +125,7 @@ pub enum Command {
     Hook(HookArgs),
     /// Add memory to calls of language models: a proxy in front of their APIs.
     Proxy(ProxyArgs),
-    /// List, search, add, pin and delete long-term memories.
+    /// List, search, add, extract, pin and delete long-term memories.
     Memory(MemoryArgs),
     /// List, print, edit and search the text files that agents keep for a user.
     Files(MemoryFilesArgs),
@@ -300,6 +301,7 @@ mod tests {
         check(&["index", "compare", "--sample", "0"], "1..=100");
         check(&["index", "compare", "--top-k", "101"], "1..=100");
         check(&["recall", "q", "--min-score", "-0.5"], "from 0 to 1");
+        check(&["memory", "extract", "x", "--wait", "31s"], "at most 30s");
         check(
             &[
                 "keys",

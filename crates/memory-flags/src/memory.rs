@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand, value_parser};
+use memory_contract::duration_text::{format_duration, parse_duration};
+use memory_contract::limits;
 use memory_contract::proto::UserRef;
-use prost_types::Timestamp;
 
 use crate::object::parse_object;
-use crate::target::ClientArgs;
+use crate::target::{ClientArgs, Named};
+use crate::times::TimesArgs;
 
 /// `recollect memory`.
 #[derive(Debug, Clone, Args)]
@@ -17,6 +19,7 @@ Examples:
   recollect memory add --user ada \"Cannot have nuts\" --kind allergy --attributes '{\"substance\": \"nuts\"}'
   recollect memory search --user ada \"Where does she live?\"
   recollect memory profile --user ada
+  recollect memory extract --user ada --session 42
   recollect memory list --user ada --superseded
   recollect memory list --user ada --as-of 2026-03-01 --known-at 2026-05-01T12:00:00Z
   recollect memory list --user ada --metadata '{\"team\": \"blue\"}'
@@ -42,6 +45,8 @@ pub enum MemoryCommand {
     Show(MemoryIdArgs),
     /// Store a memory.
     Add(AddMemoryArgs),
+    /// Extract memories from a conversation now.
+    Extract(ExtractMemoriesArgs),
     /// Protect a memory from deletion by age, inactivity or number.
     Pin(PinMemoryArgs),
     /// Delete memories by age, by inactivity or by number.
@@ -67,19 +72,6 @@ impl OwnerArgs {
             user_id: self.user.clone(),
         }
     }
-}
-
-/// The times of memories.
-#[derive(Debug, Clone, Args)]
-pub struct TimesArgs {
-    /// Only memories that were true at this time, such as `2026-03-01T09:00:00Z`, including
-    /// those superseded since.
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    pub as_of: Option<Timestamp>,
-    /// Only memories that were believed at this time, including those superseded since. With
-    /// --as-of: those then believed to have been true at that time.
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    pub known_at: Option<Timestamp>,
 }
 
 /// `recollect memory list`.
@@ -143,6 +135,8 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..=10_000))]
     pub max_tokens: Option<i32>,
     #[command(flatten)]
+    pub times: TimesArgs,
+    #[command(flatten)]
     pub client: ClientArgs,
 }
 
@@ -194,6 +188,29 @@ pub struct AddMemoryArgs {
     pub client: ClientArgs,
 }
 
+/// `recollect memory extract`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  recollect memory extract 0197b6a0-5f0e-7c3e-9a39-5d6c2e1f0a11
+  recollect memory extract --app support --user ada --session 42 --wait 30s
+
+Without this command the background extracts once 1,000 tokens wait, or when the conversation
+has been quiet for 5 seconds, unless the server sets another time. Nothing is extracted from
+imported messages, nor where the policy's extraction is off.
+
+The newest 50 memories that come from the conversation are shown. With --json the state of the
+extraction is one object, and they are another. Exit code 0 also if it is not complete.")]
+pub struct ExtractMemoriesArgs {
+    #[command(flatten)]
+    pub named: Named,
+    /// The longest wait until all messages are read, `0s` to `30s`.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_wait)]
+    pub wait: Duration,
+    #[command(flatten)]
+    pub client: ClientArgs,
+}
+
 /// `recollect memory pin`.
 #[derive(Debug, Clone, Args)]
 pub struct PinMemoryArgs {
@@ -217,11 +234,11 @@ pub struct DeleteMemoriesArgs {
     #[arg(long, conflicts_with = "user")]
     pub all_users: bool,
     /// Delete memories older than this, such as `365d`.
-    #[arg(long, value_name = "DURATION", value_parser = memory_contract::duration_text::parse_duration, required_unless_present_any = ["max_inactivity", "max_count"])]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, required_unless_present_any = ["max_inactivity", "max_count"])]
     pub max_age: Option<Duration>,
     /// Delete memories that no search or context has returned for longer than this, such
     /// as `180d`.
-    #[arg(long, value_name = "DURATION", value_parser = memory_contract::duration_text::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub max_inactivity: Option<Duration>,
     /// Keep at most N memories for each user, the most recently used.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = value_parser!(i32).range(1..))]
@@ -233,7 +250,10 @@ pub struct DeleteMemoriesArgs {
     pub client: ClientArgs,
 }
 
-fn parse_time(text: &str) -> Result<Timestamp, String> {
-    text.parse()
-        .map_err(|_| "must be a time such as 2026-03-01T09:00:00Z".to_owned())
+fn parse_wait(text: &str) -> Result<Duration, String> {
+    match parse_duration(text) {
+        Ok(wait) if wait <= limits::MAX_WAIT => Ok(wait),
+        Ok(_) => Err(format!("at most {}", format_duration(limits::MAX_WAIT))),
+        Err(error) => Err(error.to_string()),
+    }
 }

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use memory_contract::proto::{CreateApiKeyRequest, KeyBounds, KeyScope};
-use recollect_tests::{Client, Dynamic, Http, Mcp, PLAIN, VALID_REQUESTS, app, apply, trial};
+use memory_contract::proto::{
+    CreateApiKeyRequest, ExtractionStrategy, KeyBounds, KeyScope, MemoryPolicy,
+};
+use recollect_tests::{
+    Client, Dynamic, Http, Mcp, PLAIN, VALID_REQUESTS, app, apply, recollect, trial, turn,
+};
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
@@ -391,4 +395,27 @@ async fn bounds_are_listed_and_never_hold_an_administrator() {
     };
     let empty = request(&[KeyScope::Read], empty);
     admin.refused(empty).await.names_field("bounds.user_ids[0]");
+}
+
+#[apply(trial)]
+async fn a_key_of_one_user_extracts_and_lists_memories_of_this_user() {
+    let admin = plain().await;
+    let app = app();
+    let policy = MemoryPolicy {
+        extraction: ExtractionStrategy::Discrete.into(),
+        ..Default::default()
+    };
+    admin.set_policy(&app, policy).await;
+    let thread_id = admin.thread_of(&app, "bea").await;
+    let said = turn("I live in Bergen.", "How nice.");
+    admin.append(&thread_id, said).await;
+    let secret = bound(&admin, to_user(&app, "bea")).await;
+    let addr = format!("http://{}", PLAIN.ready().addr);
+    let env = [
+        ("RECOLLECT_ADDR", addr.as_str()),
+        ("RECOLLECT_API_KEY", secret.as_str()),
+    ];
+    let args = ["memory", "extract", &thread_id, "--wait", "30s"];
+    let shown = recollect(&args, &env).ok().stdout;
+    assert!(shown.contains("Bergen"), "{shown}");
 }

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use memory_contract::proto::{ExtractMemoriesRequest, ExtractionStrategy};
+use memory_contract::proto::{ExtractMemoriesRequest, ExtractionStrategy, MessageInput, Role};
 use recollect_tests::{
-    Answering, Options, SOON, Server, app, apply, by_id, by_session, eventually, session,
-    trial_with_own_server, turn,
+    Answering, Key, Options, SOON, Server, app, apply, by_id, by_session, eventually, recollect_at,
+    say, session, trial_with_own_server, turn,
 };
 use tonic::Code;
 
@@ -100,4 +100,48 @@ async fn a_thread_that_nothing_is_extracted_from_says_so() {
     };
     let refused = client.refused(unknown).await;
     refused.is(Code::NotFound, "THREAD_NOT_FOUND");
+}
+
+#[apply(trial_with_own_server)]
+async fn the_command_line_extracts_and_says_what_is_still_to_read() {
+    // The background extracts from quiet threads only after an hour.
+    let lines = ["embedding.kind = \"none\"", "worker.distill.quiet = \"1h\""];
+    let (_dir, server, client) = Server::start_own(&Options::with(&lines)).await;
+    let (app, off) = (app(), app());
+    extract(&client, &app, ExtractionStrategy::Discrete).await;
+    extract(&client, &off, ExtractionStrategy::None).await;
+    let cli = |args: &[&str]| {
+        let args = [&["memory", "extract"], args].concat();
+        recollect_at(&server.ready().addr, Key::Acme, &args)
+    };
+    let named = session(&app, "ada", "chat");
+    let thread_id = client.resolve(named).await.thread_id;
+    let bobs = MessageInput {
+        user_id: "bob".to_owned(),
+        ..say(Role::User, "I live in Rome.")
+    };
+    let said = turn("I live in Bergen.", "How nice.");
+    client.append(&thread_id, [said, vec![bobs]].concat()).await;
+
+    let begun = cli(&[&thread_id, "--wait", "0s"]).ok().stdout;
+    assert!(begun.contains("still to read: 3 messages"), "{begun}");
+    let by_name = ["--app", &app, "--user", "ada", "--session", "chat"];
+    let done = cli(&[&by_name[..], &["--wait", "30s"]].concat()).ok();
+    for words in ["Bergen", "Rome", "bob", "Complete:"] {
+        assert!(done.stdout.contains(words), "{words}: {done:?}");
+    }
+    let json = cli(&[&thread_id, "--json"]).ok().json_lines();
+    assert_eq!(json.len(), 2, "{json:?}");
+    assert_eq!(json[0]["complete"], true);
+    let memories = json[1]["memories"].as_array().unwrap();
+    assert_eq!(memories.len(), 2, "{memories:?}");
+
+    let too_long = cli(&[&thread_id, "--wait", "31s"]);
+    assert_eq!(too_long.code, Some(2), "{too_long:?}");
+    let never = ["--app", &app, "--user", "ada", "--session", "never"];
+    assert_eq!(cli(&never).code, Some(4));
+    let not_extracted = client.thread(&off).await;
+    let refused = cli(&[&not_extracted]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("extraction"), "{refused:?}");
 }

@@ -104,6 +104,30 @@ async fn memories_are_shown_and_managed_from_the_command_line() {
     }
     let found = run(&["search", "Oslo", "--known-at", &before]).ok().stdout;
     assert!(found.contains("Lives in Oslo"), "{found}");
+    for (flags, holds, not) in [
+        (vec![], "Lives in Bergen", "Lives in Oslo"),
+        (
+            vec!["--known-at", before.as_str()],
+            "Lives in Oslo",
+            "Lives in Bergen",
+        ),
+        (
+            vec!["--as-of", before.as_str()],
+            "Lives in Oslo",
+            "Lives in Bergen",
+        ),
+    ] {
+        let context = ["--session", "home", "--json", "Oslo or Bergen?"];
+        let context = [&["context"], &owner[..], &context[..], &flags[..]].concat();
+        let context = recollect_at(&PLAIN.ready().addr, Key::Acme, &context);
+        let profile = run(&[&["profile"], &flags[..]].concat());
+        for shown in [profile.ok().stdout, context.ok().stdout] {
+            assert!(
+                shown.contains(holds) && !shown.contains(not),
+                "{flags:?}: {shown}"
+            );
+        }
+    }
     let refused = run(&["list", "--known-at", "yesterday"]);
     assert!(refused.stderr.contains("must be a time"), "{refused:?}");
     let shown = cli(&["show", &id]).ok().stdout;

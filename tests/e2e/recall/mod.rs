@@ -1,5 +1,6 @@
 //! Recall and search find what belongs to the caller, and say why and how fresh it is.
 
+mod cli;
 mod comparing;
 pub mod diary;
 mod endpoint;

@@ -5,7 +5,7 @@ use memory_contract::proto::{
     MemoryPolicy, Message, Part, ProviderFormat, part,
 };
 
-use super::recall::omission;
+use super::recall::{omission, print_named_times};
 use crate::cli::args::{ContextArgs, ModeArg};
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
@@ -49,7 +49,11 @@ pub async fn run(args: ContextArgs) -> Result<(), Failure> {
             ..Default::default()
         }),
         formats: formats.into_iter().map(Into::into).collect(),
+        filter: args.said.filter(),
         explain: args.explain,
+        query_time: Some(args.said.query_time()),
+        as_of: args.times.as_of,
+        known_at: args.times.known_at,
         ..Default::default()
     };
     let context = client
@@ -98,6 +102,7 @@ fn print(context: &BuildContextResponse) -> Result<(), Failure> {
             left_out => format!("; {} left out", count(left_out, "candidate")),
         }
     );
+    print_named_times(&context.named_times);
     for cut in &context.cuts {
         println!(
             "Not in the block {}: {}, {}",

@@ -2,25 +2,28 @@
 
 use std::time::Duration;
 
+use memory_contract::limits;
 use memory_contract::proto::{
-    AddMemoriesRequest, AppRef, DeleteMemoriesRequest, GetMemoryRequest, GetProfileRequest,
-    ListMemoriesRequest, Memory, MemoryFilter, MemoryInput, MemoryOrigin, SearchMemoriesRequest,
-    UpdateMemoryRequest,
+    AddMemoriesRequest, AppRef, DeleteMemoriesRequest, ExtractMemoriesRequest,
+    ExtractMemoriesResponse, GetMemoryRequest, GetProfileRequest, GetThreadRequest,
+    ListMemoriesRequest, ListMemoriesResponse, Memory, MemoryFilter, MemoryInput, MemoryOrigin,
+    SearchMemoriesRequest, Target, Thread, UpdateMemoryRequest, UserRef,
 };
 use prost_types::FieldMask;
+use tonic::Code;
 
 use super::listing::Listing;
 use crate::cli::args::{
-    AddMemoryArgs, DeleteMemoriesArgs, ListMemoriesArgs, MemoryArgs, MemoryCommand, MemoryIdArgs,
-    PinMemoryArgs, ProfileArgs, SearchMemoriesArgs,
+    AddMemoryArgs, DeleteMemoriesArgs, ExtractMemoriesArgs, ListMemoriesArgs, MemoryArgs,
+    MemoryCommand, MemoryIdArgs, PinMemoryArgs, ProfileArgs, SearchMemoriesArgs,
 };
 use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{
-    JsonLines, Table, clock, count, exact, on_one_line, one_line, print_message,
+    JsonLines, Progress, Table, clock, count, duration, exact, on_one_line, one_line, print_message,
 };
 
-/// Lists, finds, stores or deletes memories.
+/// Lists, finds, stores, extracts or deletes memories.
 ///
 /// # Errors
 /// When the server cannot be reached or refuses.
@@ -31,6 +34,7 @@ pub async fn run(args: MemoryArgs) -> Result<(), Failure> {
         MemoryCommand::Profile(args) => profile(args).await,
         MemoryCommand::Show(args) => show(args).await,
         MemoryCommand::Add(args) => add(args).await,
+        MemoryCommand::Extract(args) => extract(args).await,
         MemoryCommand::Pin(args) => pin(args).await,
         MemoryCommand::Delete(args) => delete(args).await,
     }
@@ -115,6 +119,8 @@ async fn profile(args: ProfileArgs) -> Result<(), Failure> {
     let request = GetProfileRequest {
         user: Some(args.owner.user_ref()),
         max_tokens: args.max_tokens,
+        as_of: args.times.as_of,
+        known_at: args.times.known_at,
         ..Default::default()
     };
     let profile = client
@@ -243,6 +249,114 @@ async fn add(args: AddMemoryArgs) -> Result<(), Failure> {
             "known already"
         };
         println!("{}  {what}", memory.memory_id);
+    }
+    Ok(())
+}
+
+async fn extract(args: ExtractMemoriesArgs) -> Result<(), Failure> {
+    let client = Client::connect(&args.client.server).await?;
+    let request = GetThreadRequest {
+        thread: args.named.thread(),
+    };
+    let thread = client
+        .threads()
+        .get_thread(request)
+        .await
+        .map_err(|status| client.failure(&status))?
+        .into_inner()
+        .thread
+        .unwrap_or_default();
+    let request = ExtractMemoriesRequest {
+        thread: Some(thread.thread_id.clone().into()),
+        max_wait: wire(Some(args.wait))?,
+    };
+    let progress = Progress::spinner(args.client.json);
+    progress.step("Extracting memories");
+    let extracted = client
+        .memories()
+        .extract_memories(request)
+        .await
+        .map_err(|status| client.failure(&status))?
+        .into_inner();
+    progress.finish();
+    let made = newest_from(&client, thread).await?;
+    if args.client.json {
+        let mut lines = JsonLines::stdout();
+        lines.write("ExtractMemoriesResponse", &extracted)?;
+        lines.write("ListMemoriesResponse", &made)?;
+        return lines.finish();
+    }
+    print_extracted(&extracted, &made)
+}
+
+/// The newest memories that were extracted from a thread: those of all users who take part,
+/// or of the thread's user if the key reaches no other.
+async fn newest_from(client: &Client, thread: Thread) -> Result<ListMemoriesResponse, Failure> {
+    let Thread {
+        thread_id,
+        app_id,
+        user_id,
+        ..
+    } = thread;
+    let list = async |target: Target| {
+        let request = ListMemoriesRequest {
+            target: Some(target),
+            filter: Some(MemoryFilter {
+                thread: Some(thread_id.clone().into()),
+                origins: vec![MemoryOrigin::Extracted.into()],
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        client.memories().list_memories(request).await
+    };
+    let app = AppRef {
+        app_id: app_id.clone(),
+    };
+    let listed = match list(app.into()).await {
+        Err(status) if status.code() == Code::PermissionDenied => {
+            list(UserRef { app_id, user_id }.into()).await
+        }
+        listed => listed,
+    };
+    Ok(listed
+        .map_err(|status| client.failure(&status))?
+        .into_inner())
+}
+
+fn print_extracted(
+    extracted: &ExtractMemoriesResponse,
+    made: &ListMemoriesResponse,
+) -> Result<(), Failure> {
+    let mut table = table();
+    for memory in &made.memories {
+        row(&mut table, memory);
+    }
+    match table.is_empty() {
+        true => println!("No memories come from this conversation."),
+        false => table.print()?,
+    }
+    if !made.next_page_token.is_empty() {
+        println!("There are more; `recollect memory list` lists those of a user.");
+    }
+    if !extracted.last_error.is_empty() {
+        println!(
+            "The last attempt failed and is repeated; `recollect status` shows the model: {}",
+            one_line(&extracted.last_error, 400)
+        );
+    }
+    match (extracted.complete, extracted.languages.as_str()) {
+        (true, "") => println!("Complete: all messages were read."),
+        (true, languages) => println!(
+            "Complete: all messages were read. The server has no language model; it recognizes \
+             statements in {languages}."
+        ),
+        (false, _) => println!(
+            "Not complete; still to read: {}. The background goes on. Run the command again to \
+             wait for it, at most {} at a time.",
+            count(extracted.waiting_message_count, "message"),
+            duration(limits::MAX_WAIT)
+        ),
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! `recollect recall`.
 
+use memory_contract::limits;
 use memory_contract::proto::{
-    AppRef, MemoryPolicy, OmissionReason, QueryTime, RecallReason, RecallRequest, RecallResponse,
+    AppRef, MemoryPolicy, NamedTime, OmissionReason, RecallReason, RecallRequest, RecallResponse,
     RecallScope, RecalledMessage, SearchMethod, Target, UserRef, recall_request::Budget,
 };
 
@@ -10,11 +11,28 @@ use crate::cli::client::Client;
 use crate::cli::failure::Failure;
 use crate::cli::output::{Table, clock, count, one_line, print_message, role, second, text_of};
 
-/// Searches messages.
+/// Searches messages, or lists those of a time.
 ///
 /// # Errors
 /// When there is no such thread, or the server cannot be reached or refuses.
 pub async fn run(args: RecallArgs) -> Result<(), Failure> {
+    let (target, scope) = searched(&args)?;
+    let client = Client::connect(&args.client.server).await?;
+    let json = args.client.json;
+    let recalled = client
+        .recall()
+        .recall(request(args, target, scope))
+        .await
+        .map_err(|status| client.failure(&status))?
+        .into_inner();
+    if json {
+        return print_message("RecallResponse", &recalled);
+    }
+    print(&recalled)
+}
+
+/// Where to search, and how far beyond a conversation.
+fn searched(args: &RecallArgs) -> Result<(Target, RecallScope), Failure> {
     let choice = args.choice.clone();
     if choice.thread.is_none()
         && choice.session.is_none()
@@ -25,9 +43,8 @@ pub async fn run(args: RecallArgs) -> Result<(), Failure> {
             "choose what to search: --user, --thread, --session, or --scope app".to_owned(),
         ));
     }
-    let client = Client::connect(&args.client.server).await?;
     let (app_id, user) = (choice.app.clone(), choice.user.clone());
-    let (target, scope): (Target, RecallScope) = match (choice.thread(), args.scope) {
+    Ok(match (choice.thread(), args.scope) {
         (Some(thread), None) => (thread.into(), RecallScope::Unspecified),
         (Some(thread), Some(ScopeArg::Thread)) => (thread.into(), RecallScope::Thread),
         (Some(thread), Some(ScopeArg::User)) => (thread.into(), RecallScope::User),
@@ -44,44 +61,40 @@ pub async fn run(args: RecallArgs) -> Result<(), Failure> {
             let user = UserRef { app_id, user_id };
             (user.into(), RecallScope::Unspecified)
         }
-    };
+    })
+}
+
+fn request(args: RecallArgs, target: Target, scope: RecallScope) -> RecallRequest {
     let method = match args.method {
         MethodArg::Hybrid => SearchMethod::Hybrid,
         MethodArg::Dense => SearchMethod::Dense,
         MethodArg::Lexical => SearchMethod::Lexical,
     };
-    let request = RecallRequest {
+    let filter = args.said.filter();
+    let query = args.query.unwrap_or_default();
+    // Without a query, the messages of a time are listed, without those around them.
+    let lists = query.is_empty() && filter.is_some();
+    let or = |given: Option<i32>, listed: i32| given.or(lists.then_some(listed));
+    RecallRequest {
         target: Some(target),
-        query: args.query,
+        query,
         policy: Some(MemoryPolicy {
             scope: scope.into(),
-            recent_window: args.recent,
-            top_k: args.top_k,
-            neighbors_before: args.before,
-            neighbors_after: args.after,
+            recent_window: or(args.recent, 0),
+            top_k: or(args.top_k, limits::TOP_K_MAX),
+            neighbors_before: or(args.before, 0),
+            neighbors_after: or(args.after, 0),
             min_score: args.min_score,
             ..Default::default()
         }),
+        filter,
         budget: (args.max_tokens > 0).then_some(Budget::MaxTokens(args.max_tokens)),
         method: method.into(),
         all_branches: args.all_branches,
         explain: args.explain,
-        query_time: Some(QueryTime {
-            time_zone: args.time_zone,
-            ..Default::default()
-        }),
+        query_time: Some(args.said.query_time()),
         ..Default::default()
-    };
-    let recalled = client
-        .recall()
-        .recall(request)
-        .await
-        .map_err(|status| client.failure(&status))?
-        .into_inner();
-    if args.client.json {
-        return print_message("RecallResponse", &recalled);
     }
-    print(&recalled)
 }
 
 fn print(recalled: &RecallResponse) -> Result<(), Failure> {
@@ -112,14 +125,7 @@ fn print(recalled: &RecallResponse) -> Result<(), Failure> {
             recalled.tokenizer
         );
     }
-    for named in &recalled.named_times {
-        println!(
-            "\"{}\" was read as {} to {}, in UTC.",
-            one_line(&named.text, 60),
-            second(named.start_time.as_ref()),
-            second(named.end_time.as_ref())
-        );
-    }
+    print_named_times(&recalled.named_times);
     for cut in &recalled.cuts {
         println!(
             "Left out for their size ({}): {}, {}",
@@ -143,6 +149,18 @@ fn print(recalled: &RecallResponse) -> Result<(), Failure> {
         println!("Note: {}", degradation.message);
     }
     Ok(())
+}
+
+/// Prints how the times in a question were read.
+pub fn print_named_times(named_times: &[NamedTime]) {
+    for named in named_times {
+        println!(
+            "\"{}\" was read as {} to {}, in UTC.",
+            one_line(&named.text, 60),
+            second(named.start_time.as_ref()),
+            second(named.end_time.as_ref())
+        );
+    }
 }
 
 /// The speaker.
