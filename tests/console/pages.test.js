@@ -294,6 +294,8 @@ test("memories show their sources and history, and are forgotten after a confirm
   await page.getByText("/trips/lisbon.md").click();
   await page.locator(".files pre").getByText("# Lisbon in May").waitFor();
   assert.equal(await page.locator(".files ol li").count(), 2);
+  await page.getByText("Changes of version 2").click();
+  await page.locator(".files li pre").getByText("-# Lisbon\n+# Lisbon in May").waitFor();
   await page.getByText("Files of agents: 1").click();
   await page.getByRole("link", { name: "Ada lives in Lisbon, in Campo de Ourique." }).click();
   await panel().getByText("We found a flat in Campo de Ourique").waitFor();

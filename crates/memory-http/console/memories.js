@@ -117,30 +117,40 @@ async function filesOf(owner, signal) {
   const { directory = {} } = await call("MemoryFileService/GetMemoryFile", { user, path: "/", depth: 15 }, { signal });
   const files = (directory.entries ?? []).filter((entry) => !entry.isDirectory);
   if (files.length === 0) return null;
-  const opened = async (path, body) => {
-    if (body.hasChildNodes()) return;
-    try {
-      const [{ file }, { versions = [] }] = await Promise.all([
-        call("MemoryFileService/GetMemoryFile", { user, path }, { signal }),
-        call("MemoryFileService/ListMemoryFileVersions", { user, path }, { signal }),
-      ]);
-      replace(body,
-        h("pre", { class: "text" }, file?.lines?.text ?? ""),
-        h("ol", { class: "quotes", reversed: true }, versions.map((one) => h("li", { value: one.version },
-          name(one.change, "MEMORY_FILE_CHANGE_"), ` · ${count(one.sizeBytes ?? 0)} bytes · `, when(one.createTime)))));
-    } catch (error) {
-      if (signal.aborted) return;
-      replace(body, failureNote(error));
-    }
+  const versionsOf = async (path) => {
+    const [{ file }, { versions = [] }] = await Promise.all([
+      call("MemoryFileService/GetMemoryFile", { user, path }, { signal }),
+      call("MemoryFileService/ListMemoryFileVersions", { user, path }, { signal }),
+    ]);
+    return [
+      h("pre", { class: "text" }, file?.lines?.text ?? ""),
+      h("ol", { class: "quotes", reversed: true }, versions.map((one) => h("li", { value: one.version },
+        h("p", null, name(one.change, "MEMORY_FILE_CHANGE_"), ` · ${count(one.sizeBytes ?? 0)} bytes · `, when(one.createTime)),
+        opened(`Changes of version ${one.version}`, () => changesOf(path, one.version), signal)))),
+    ];
+  };
+  const changesOf = async (path, toVersion) => {
+    const { diff = "" } = await call("MemoryFileService/CompareMemoryFileVersions", { user, path, toVersion }, { signal });
+    return diff ? h("pre", { class: "text" }, diff) : h("p", { class: "muted" }, "The text is that of the version before.");
   };
   return h("details", { class: "files" },
     h("summary", null, `Files of agents: ${count(files.length)}`),
-    files.map((entry) => {
-      const body = h("div", null);
-      return h("details", { ontoggle: (event) => event.currentTarget.open && opened(entry.path, body) },
-        h("summary", null, entry.path, " ", h("span", { class: "muted" }, `${count(entry.sizeBytes ?? 0)} bytes · `, when(entry.updateTime))),
-        body);
-    }));
+    files.map(({ path, sizeBytes = 0, updateTime }) => opened(
+      [path, " ", h("span", { class: "muted" }, `${count(sizeBytes)} bytes · `, when(updateTime))], () => versionsOf(path), signal)));
+}
+
+/** What is read when it is first opened, behind a heading. */
+function opened(heading, read, signal) {
+  const body = h("div", null);
+  const open = async () => {
+    if (body.hasChildNodes()) return;
+    try {
+      replace(body, await read());
+    } catch (error) {
+      if (!signal.aborted) replace(body, failureNote(error));
+    }
+  };
+  return h("details", { ontoggle: (event) => event.currentTarget.open && open() }, h("summary", null, heading), body);
 }
 
 async function detailOf({ memory, superseded = [], failure }, page, signal, reload) {
