@@ -1,4 +1,4 @@
-// What was said, true and known at a time, and the kinds of an app's memories.
+// What was said, true and known at a time; the kinds of an app's memories; facts of several speakers.
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
@@ -149,4 +149,26 @@ test("an app lists the kinds of its memories, by which they are selected", async
   await kind.fill("");
   await press("Show", "MemoryService/ListMemories");
   assert.equal((await listed()).length, 3);
+});
+
+test("a thread shows the facts of all who speak in it", async () => {
+  await start(`#/thread/${threadId}`);
+  const panel = page.locator(".panel");
+  await page.getByRole("option").filter({ hasText: "I am allergic to nuts." }).click();
+  await panel.getByText("Fact of bob: ").waitFor();
+  await panel.getByRole("link", { name: "Bob is allergic to nuts." }).waitFor();
+  await page.getByRole("option").filter({ hasText: "I moved to Rome." }).click();
+  await panel.getByText("Fact: ").waitFor();
+  await panel.getByRole("link", { name: ROME }).waitFor();
+
+  // A key of one user may not ask for those of the app.
+  page.expected.push("403 MemoryService/ListMemories");
+  await page.route("**/recollect.v1.MemoryService/ListMemories", (route) => {
+    if (!route.request().postDataJSON().target.app) return route.continue();
+    return route.fulfill({ status: 403, json: { code: "permission_denied", message: "the API key is bound to other users" } });
+  });
+  await page.reload();
+  await settled(page);
+  await page.getByRole("option").filter({ hasText: "I moved to Rome." }).click();
+  await panel.getByRole("link", { name: ROME }).waitFor();
 });
