@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
-import { MARKUP, caller, seed } from "./seed.js";
+import { MARKUP, caller, seed, until } from "./seed.js";
 import { accessible, app, base, calls, heading, key, launch, open, settled, signIn, visit } from "./support.js";
 
 const call = caller(base, key);
@@ -294,6 +294,8 @@ test("memories show their sources and history, and are forgotten after a confirm
   await page.getByText("/trips/lisbon.md").click();
   await page.locator(".files pre").getByText("# Lisbon in May").waitFor();
   assert.equal(await page.locator(".files ol li").count(), 2);
+  await page.getByText("Changes of version 2").click();
+  await page.locator(".files li pre").getByText("-# Lisbon\n+# Lisbon in May").waitFor();
   await page.getByText("Files of agents: 1").click();
   await page.getByRole("link", { name: "Ada lives in Lisbon, in Campo de Ourique." }).click();
   await panel().getByText("We found a flat in Campo de Ourique").waitFor();
@@ -347,6 +349,37 @@ test("operations show queues, receipts and the audit log", async () => {
     assert.equal(await log.getByRole("row").count(), entries + 1);
     await page.getByRole("button", { name: "Load more" }).click();
     await page.waitForFunction((count) => document.querySelectorAll("[aria-label='Audit log'] tr").length > count, entries + 1);
+  }
+});
+
+test("subscriptions show what waits, what was lost and what failed", async () => {
+  await signIn(page);
+  await visit(page, "#/operations");
+  await page.getByText("There are no subscriptions").waitFor();
+  const [waiting, failing] = [`${ids.app}-waiting`, `${ids.app}-failing`];
+  await call("SubscriptionService/CreateSubscription", { name: waiting, appId: ids.app, userId: "eve" });
+  try {
+    await call("MessageService/AppendMessages", { thread: { session: { appId: ids.app, userId: "eve", sessionKey: "events" } }, messages: [{ role: "ROLE_USER", parts: [{ text: "Tell others." }] }] });
+    await until("the event", async () => Number((await call("SubscriptionService/GetSubscription", { name: waiting })).subscription.waitingCount ?? 0) > 0);
+    // One that no test can have: its receiver fails, and more events wait than the server counts.
+    await page.route("**/recollect.v1.SubscriptionService/ListSubscriptions", async (route) => {
+      const response = await route.fetch();
+      const { subscriptions } = await response.json();
+      subscriptions.push({ name: failing, url: "https://example.com/events", enabled: true, waitingCount: "10000", lag: "7200s", droppedCount: "3", failedAttempts: 2, lastError: MARKUP });
+      subscriptions.push({ name: `${failing}-gone`, url: "https://example.com/gone" });
+      await route.fulfill({ response, json: { subscriptions } });
+    });
+    await page.reload();
+    await settled(page);
+    const rows = page.getByRole("region", { name: "Subscriptions" }).getByRole("row");
+    const cells = async (name) => (await rows.filter({ has: page.getByText(name, { exact: true }) }).getByRole("cell").allInnerTexts());
+    const [name, of, sentTo, state, count] = await cells(waiting);
+    assert.deepEqual([name, of, sentTo, state], [waiting, `app ${ids.app}, user eve`, "streams", "in use"]);
+    assert.match(count, /^[1-9]\d*$/);
+    assert.deepEqual(await cells(failing), [failing, "the tenant", "https://example.com/events", "tried again", "10,000 or more", "2 h", "3", MARKUP]);
+    assert.deepEqual(await cells(`${failing}-gone`), [`${failing}-gone`, "the tenant", "https://example.com/gone", "disabled", "0", "none", "0", ""]);
+  } finally {
+    await call("SubscriptionService/DeleteSubscription", { name: waiting });
   }
 });
 

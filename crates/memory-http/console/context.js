@@ -6,6 +6,7 @@ import { count, name, short } from "./format.js";
 import { chip, choice, content, degradations, empty, facts, failureNote, field, json, link, scopeFields, searchForm, speaker, table } from "./parts.js";
 import { policy } from "./recall.js";
 import { address, threadPath } from "./route.js";
+import { asked, namedTimes, rangeFields } from "./times.js";
 
 const MODES = [
   ["", "as the policy says"], ["MEMORY_MODE_NONE", "none"], ["MEMORY_MODE_WINDOW", "window"], ["MEMORY_MODE_HYBRID", "hybrid"],
@@ -35,6 +36,7 @@ export async function contextPage({ params, signal }) {
   const scope = scopeFields(params, {});
   const input = h("input", { value: params.get("input") ?? "", placeholder: "What is my dog called?", autocomplete: "off" });
   const system = h("input", { value: params.get("system") ?? "", placeholder: "You help.", autocomplete: "off" });
+  const range = rangeFields(params);
   const mode = choice(MODES, params.get("mode") ?? "");
   const format = choice(FORMATS, params.get("format") ?? "");
   const model = h("input", { value: params.get("model") ?? "", placeholder: "gpt-4o", autocomplete: "off" });
@@ -42,7 +44,7 @@ export async function contextPage({ params, signal }) {
   const slider = h("input", { type: "range", min: LEAST, max: MOST, step: "0.25", value: Math.log2(Number(params.get("tokens")) || 4096), "aria-label": "Token budget, slider" });
   const head = params.get("head") ?? "";
   const value = () => ({
-    thread: scope.value().thread, head, input: input.value, system: system.value, mode: mode.value, format: format.value, model: model.value.trim(), tokens: tokens.value,
+    thread: scope.value().thread, head, input: input.value, system: system.value, ...range.value(), mode: mode.value, format: format.value, model: model.value.trim(), tokens: tokens.value,
   });
   const result = h("div", { class: "stack" });
   // The slider stands at the policy's budget as long as there is no other.
@@ -86,6 +88,7 @@ export async function contextPage({ params, signal }) {
     h("div", { class: "fields" }, thread, field("Input", input), field("System prompt", system), h("button", { type: "submit", class: "primary" }, "Build")),
     h("div", { class: "fields" }, field("Mode", mode), field("Token budget", tokens), h("div", { class: "field grow" }, slider),
       field("Model", model, "Its tokenizer counts."), field("Format", format)),
+    h("div", { class: "fields" }, range.nodes),
     head && h("p", { class: "muted" }, "Up to the message ", h("code", null, head), " ", link("/context", { ...value(), head: "" }, "to the thread's head instead")),
     scope.nodes.at(-1));
   replace(result, await built(params, signal, follow));
@@ -111,6 +114,7 @@ async function built(params, signal, onbudget) {
     model: params.get("model") ?? "",
     policy: { mode: params.get("mode") || undefined },
     formats: params.get("format") ? [params.get("format")] : [],
+    ...asked(params),
   };
   let answer;
   try {
@@ -143,6 +147,7 @@ async function built(params, signal, onbudget) {
   const rest = Math.max(0, budget - used);
   const body = [
     degradations(answer.degradations),
+    namedTimes(answer.namedTimes),
     h("section", { class: "card" },
       h("div", { class: "head" }, h("h2", null, `${count(used)} of ${count(budget)} tokens`),
         h("p", { class: "line" }, chip(`${name(answer.effectivePolicy?.policy?.mode, "MEMORY_MODE_")} memory`), h("span", { class: "muted" }, `counted with ${answer.tokenizer}`))),

@@ -29,6 +29,13 @@ export function date(time) {
   return time ? DATE.format(new Date(time)) : "";
 }
 
+/** A time as the value of a `datetime-local` input, to the second; "" if it is none. */
+export function localTime(time) {
+  const moment = new Date(time);
+  if (Number.isNaN(moment.getTime())) return "";
+  return new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
 /** How long ago a time is, such as `3 hours ago`. */
 export function ago(time, now = Date.now()) {
   if (!time) return "";

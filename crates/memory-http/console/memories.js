@@ -4,8 +4,9 @@ import { call, Failure } from "./api.js";
 import { bar, validity } from "./charts.js";
 import { announce, h, marked, replace } from "./dom.js";
 import { count, date, name, textOf, who } from "./format.js";
-import { chip, confirm, degradations, empty, facts, failureNote, field, json, link, paged, scopeFields, searchForm, speaker, when } from "./parts.js";
+import { chip, confirm, degradations, empty, facts, failureNote, field, json, link, paged, scopeFields, searchForm, speaker, suggestions, when } from "./parts.js";
 import { address, threadPath } from "./route.js";
+import { timeInput, timeOf } from "./times.js";
 
 export async function memoriesPage({ params, signal, reload }) {
   const chosen = params.get("m");
@@ -15,13 +16,24 @@ export async function memoriesPage({ params, signal, reload }) {
   const scope = scopeFields(shown, { threads: false });
   const query = h("input", { id: "query", type: "search", value: params.get("q") ?? "", placeholder: "all memories", autocomplete: "off" });
   const old = h("input", { id: "superseded", type: "checkbox", checked: params.get("old") === "1" });
-  const value = () => ({ ...scope.value(), q: query.value.trim(), old: old.checked ? "1" : "" });
+  const [asOf, knownAt] = [timeInput(params, "asof"), timeInput(params, "known")];
+  const kind = h("input", { value: params.get("kind") ?? "", placeholder: "all kinds", autocomplete: "off", spellcheck: "false" });
+  const kinds = suggestions(kind, "kinds", async () => {
+    const { app } = scope.value();
+    return app ? (await kindsOf(app)).map((one) => [one.name, one.description]) : [];
+  });
+  const value = () => ({
+    ...scope.value(), q: query.value.trim(), kind: kind.value.trim(), asof: timeOf(asOf), known: timeOf(knownAt), old: old.checked ? "1" : "",
+  });
   const form = searchForm("/memories", value,
     h("div", { class: "fields" }, scope.nodes,
-      h("div", { class: "field wide" }, h("label", { for: "query" }, "Search"), query),
+      h("div", { class: "field wide" }, h("label", { for: "query" }, "Search"), query)),
+    h("div", { class: "fields" }, field("Kind", kind), kinds, field("As of", asOf), field("Known at", knownAt),
       h("div", { class: "field check" }, old, h("label", { for: "superseded" }, "Superseded ones too")),
       h("button", { type: "submit", class: "primary" }, "Show")));
-  const page = { owner: given, query: params.get("q") ?? "", old: params.get("old") === "1", chosen, params };
+  const times = { asOf: params.get("asof") || undefined, knownAt: params.get("known") || undefined };
+  const filter = { ...times, kinds: params.get("kind") ? [params.get("kind")] : [], includeSuperseded: params.get("old") === "1" };
+  const page = { owner: given, query: params.get("q") ?? "", times, filter, chosen, params };
   return {
     title: "Memories",
     body: [
@@ -33,6 +45,12 @@ export async function memoriesPage({ params, signal, reload }) {
     ],
     onshow: given.app ? undefined : () => document.getElementById("field-app").focus(),
   };
+}
+
+/** The kinds of memories that the policy of an app has. */
+async function kindsOf(appId) {
+  const { appPolicy } = await call("PolicyService/GetAppPolicy", { appId }, { quiet: true });
+  return appPolicy?.policy?.memoryKinds ?? [];
 }
 
 async function memoryOf(memoryId, signal) {
@@ -54,21 +72,22 @@ async function ownerOf(params, memory, signal) {
   return { app: thread.appId, user: thread.userId ?? "" };
 }
 
-async function list({ owner, query, old, chosen, params }, signal) {
+async function list({ owner, query, times, filter, chosen, params }, signal) {
   if (!owner.app) return empty("Choose an app.", "Enter an app, and a user to see the memories of one.");
-  const filter = { includeSuperseded: old };
-  const entry = (memory, score) => h("li", { class: memory.validUntil ? "memory ended" : "memory" },
+  const then = Boolean(times.asOf || times.knownAt);
+  const entry = (memory, score) => h("li", { class: memory.validUntil && !then ? "memory ended" : "memory" },
     link("/memories", { ...Object.fromEntries(params), ...owner, m: memory.memoryId }, marked(memory.text, query), { "aria-current": memory.memoryId === chosen && "true" }),
     h("p", { class: "line" },
       memory.pinned && chip("pinned", "accent"),
-      memory.validUntil && chip("superseded"),
+      memory.validUntil && chip(then ? "superseded since" : "superseded"),
       chip(name(memory.type, "MEMORY_TYPE_") || "semantic"),
       memory.kind && chip(memory.kind, "accent"),
       (memory.topics ?? []).map((topic) => chip(topic)),
       h("span", { class: "muted" }, name(memory.origin, "MEMORY_ORIGIN_"), " · ", when(memory.createTime)),
       score !== undefined && bar("score", score, score.toFixed(2), "score")));
-  const nothing = () => empty(query ? "No memory matches." : `Nothing is remembered of ${owner.user || "this app"}.`,
-    query ? "Try other words." : "Memories are extracted from conversations in the background (policy field extraction), or added with AddMemories.");
+  const narrowed = query || then || filter.kinds.length > 0;
+  const nothing = () => empty(narrowed ? "No memory matches." : `Nothing is remembered of ${owner.user || "this app"}.`,
+    narrowed ? "Try other words, another kind or another time." : "Memories are extracted from conversations in the background (policy field extraction), or added with AddMemories.");
   const heading = h("h2", null, owner.user ? `What is known of ${owner.user}` : `All memories of ${owner.app}`);
   try {
     if (query && owner.user) {
@@ -79,7 +98,7 @@ async function list({ owner, query, old, chosen, params }, signal) {
     const scope = owner.user ? { user: { appId: owner.app, userId: owner.user } } : { app: { appId: owner.app } };
     return [
       heading,
-      owner.user && await profileOf(owner, signal),
+      owner.user && await profileOf(owner, times, signal),
       owner.user && await filesOf(owner, signal),
       query && h("p", { class: "note" }, "Only the memories of one user can be searched; enter a user."),
       await paged(
@@ -97,12 +116,12 @@ async function list({ owner, query, old, chosen, params }, signal) {
 }
 
 /** What contexts may say of a user, behind a heading. */
-async function profileOf(owner, signal) {
-  const { entries = [], totalTokens = 0, omittedCount = 0 } = await call("MemoryService/GetProfile", { user: { appId: owner.app, userId: owner.user } }, { signal });
+async function profileOf(owner, times, signal) {
+  const { entries = [], totalTokens = 0, omittedCount = 0 } = await call("MemoryService/GetProfile", { user: { appId: owner.app, userId: owner.user }, ...times }, { signal });
   if (entries.length === 0) return null;
   const left = Number(omittedCount);
   return h("details", { class: "profile" },
-    h("summary", null, `Profile: ${count(entries.length)} facts in ${count(totalTokens)} tokens${left ? `, ${count(left)} left out` : ""}`),
+    h("summary", null, `Profile: ${count(entries.length, "fact")} in ${count(totalTokens, "token")}${left ? `, ${count(left)} left out` : ""}`),
     h("ul", { class: "quotes" }, entries.map((entry) => h("li", null,
       h("p", { class: "text" }, entry.text),
       h("p", { class: "line" },
@@ -117,36 +136,46 @@ async function filesOf(owner, signal) {
   const { directory = {} } = await call("MemoryFileService/GetMemoryFile", { user, path: "/", depth: 15 }, { signal });
   const files = (directory.entries ?? []).filter((entry) => !entry.isDirectory);
   if (files.length === 0) return null;
-  const opened = async (path, body) => {
-    if (body.hasChildNodes()) return;
-    try {
-      const [{ file }, { versions = [] }] = await Promise.all([
-        call("MemoryFileService/GetMemoryFile", { user, path }, { signal }),
-        call("MemoryFileService/ListMemoryFileVersions", { user, path }, { signal }),
-      ]);
-      replace(body,
-        h("pre", { class: "text" }, file?.lines?.text ?? ""),
-        h("ol", { class: "quotes", reversed: true }, versions.map((one) => h("li", { value: one.version },
-          name(one.change, "MEMORY_FILE_CHANGE_"), ` · ${count(one.sizeBytes ?? 0)} bytes · `, when(one.createTime)))));
-    } catch (error) {
-      if (signal.aborted) return;
-      replace(body, failureNote(error));
-    }
+  const versionsOf = async (path) => {
+    const [{ file }, { versions = [] }] = await Promise.all([
+      call("MemoryFileService/GetMemoryFile", { user, path }, { signal }),
+      call("MemoryFileService/ListMemoryFileVersions", { user, path }, { signal }),
+    ]);
+    return [
+      h("pre", { class: "text" }, file?.lines?.text ?? ""),
+      h("ol", { class: "quotes", reversed: true }, versions.map((one) => h("li", { value: one.version },
+        h("p", null, name(one.change, "MEMORY_FILE_CHANGE_"), ` · ${count(one.sizeBytes ?? 0)} bytes · `, when(one.createTime)),
+        opened(`Changes of version ${one.version}`, () => changesOf(path, one.version), signal)))),
+    ];
+  };
+  const changesOf = async (path, toVersion) => {
+    const { diff = "" } = await call("MemoryFileService/CompareMemoryFileVersions", { user, path, toVersion }, { signal });
+    return diff ? h("pre", { class: "text" }, diff) : h("p", { class: "muted" }, "The text is that of the version before.");
   };
   return h("details", { class: "files" },
     h("summary", null, `Files of agents: ${count(files.length)}`),
-    files.map((entry) => {
-      const body = h("div", null);
-      return h("details", { ontoggle: (event) => event.currentTarget.open && opened(entry.path, body) },
-        h("summary", null, entry.path, " ", h("span", { class: "muted" }, `${count(entry.sizeBytes ?? 0)} bytes · `, when(entry.updateTime))),
-        body);
-    }));
+    files.map(({ path, sizeBytes = 0, updateTime }) => opened(
+      [path, " ", h("span", { class: "muted" }, `${count(sizeBytes)} bytes · `, when(updateTime))], () => versionsOf(path), signal)));
+}
+
+/** What is read when it is first opened, behind a heading. */
+function opened(heading, read, signal) {
+  const body = h("div", null);
+  const open = async () => {
+    if (body.hasChildNodes()) return;
+    try {
+      replace(body, await read());
+    } catch (error) {
+      if (!signal.aborted) replace(body, failureNote(error));
+    }
+  };
+  return h("details", { ontoggle: (event) => event.currentTarget.open && open() }, h("summary", null, heading), body);
 }
 
 async function detailOf({ memory, superseded = [], failure }, page, signal, reload) {
   if (failure) return failureNote(failure);
   const problem = h("div", null);
-  const back = address("/memories", { ...page.owner, q: page.query, old: page.old ? "1" : "" });
+  const back = address("/memories", { ...Object.fromEntries(page.params), ...page.owner, thread: "", m: "" });
   const forget = async () => {
     const sure = await confirm("Forget this memory?", `“${memory.text}” will be deleted, also from the index. This cannot be undone.`, "Forget");
     if (!sure) return;

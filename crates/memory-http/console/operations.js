@@ -11,6 +11,9 @@ const PERIOD = 5_000;
 /** Half an hour of readings. */
 const KEPT = 360;
 
+/** Up to this number the server counts the waiting events of a subscription. */
+const COUNTED_EVENTS = 10_000;
+
 /** For each queue `[time, waiting, seconds of lag]` since sign-in; the server keeps no history. */
 const readings = new Map();
 
@@ -139,7 +142,7 @@ function subscriptionsCard(signal) {
       ["Of", (one) => [one.appId && `app ${one.appId}`, one.userId && `user ${one.userId}`].filter(Boolean).join(", ") || "the tenant"],
       ["Sent to", (one) => one.url || h("span", { class: "muted" }, "streams")],
       ["State", (one) => chip(one.enabled ? (one.failedAttempts ? "tried again" : "in use") : "disabled", one.enabled && !one.failedAttempts ? "good" : "bad")],
-      ["Waiting", (one) => count(one.waitingCount)],
+      ["Waiting", (one) => `${count(one.waitingCount)}${Number(one.waitingCount ?? 0) < COUNTED_EVENTS ? "" : " or more"}`],
       ["Lag", (one) => (seconds(one.lag) > 0 ? span(one.lag) : "none")],
       ["Lost", (one) => count(one.droppedCount)],
       ["Last error", (one) => one.lastError ?? ""],

@@ -4,7 +4,7 @@ import { call, together } from "./api.js";
 import { meter } from "./charts.js";
 import { h } from "./dom.js";
 import { bytes, count, date, name, seconds, span, who } from "./format.js";
-import { choice, crumbs, empty, failureNote, field, link, paged, table, threadLink, tile, when } from "./parts.js";
+import { choice, crumbs, empty, failureNote, field, json, link, paged, table, threadLink, tile, when } from "./parts.js";
 import { appPath, go, userPath } from "./route.js";
 
 const FIRST_APPEND = () => `curl ${new URL("../", location.href.split("#")[0])}recollect.v1.MessageService/AppendMessages \\
@@ -90,7 +90,36 @@ function appsList(signal) {
 }
 
 export async function appPage({ groups: [app], signal }) {
-  const users = await paged(
+  const [users, { appPolicy }] = await Promise.all([usersList(app, signal), call("PolicyService/GetAppPolicy", { appId: app }, { signal })]);
+  return {
+    title: app,
+    body: [
+      crumbs(link("/", {}, "Apps"), app),
+      h("h1", null, app),
+      h("p", { class: "actions" }, link("/recall", { app }, "Search all its messages"), link("/memories", { app }, "Memories of all users")),
+      h("section", { class: "card" }, h("h2", null, "Users"), users),
+      remembered(app, appPolicy?.policy),
+    ],
+  };
+}
+
+/** What the policy of an app says about its memories: their kinds, and what extraction never keeps. */
+function remembered(app, { memoryKinds = [], neverKeep = [] } = {}) {
+  return [
+    memoryKinds.length > 0 && h("section", { class: "card" }, h("h2", null, "Kinds of memories"), table("Kinds of memories", [
+      ["Kind", (kind) => link("/memories", { app, kind: kind.name }, kind.name)],
+      ["Description", (kind) => kind.description],
+      ["Examples", (kind) => count(kind.examples?.length), "number"],
+      ["Attributes", (kind) => kind.jsonSchema ? h("details", null, h("summary", null, "Schema"), json(kind.jsonSchema)) : h("span", { class: "muted" }, "none")],
+    ], memoryKinds)),
+    neverKeep.length > 0 && h("section", { class: "card" }, h("h2", null, "Never kept"),
+      h("p", { class: "muted" }, "Extraction makes no memory of these."),
+      h("ul", null, neverKeep.map((one) => h("li", { class: "text" }, one)))),
+  ];
+}
+
+function usersList(app, signal) {
+  return paged(
     async (pageToken, first) => {
       const answer = await call("ThreadService/ListUsers", { appId: app, pageToken }, first && { signal });
       return { items: answer.users ?? [], next: answer.nextPageToken };
@@ -104,15 +133,6 @@ export async function appPage({ groups: [app], signal }) {
     ], items),
     () => empty(`The app ${app} has no threads and no memories.`, link("/", {}, "See all apps")),
   );
-  return {
-    title: app,
-    body: [
-      crumbs(link("/", {}, "Apps"), app),
-      h("h1", null, app),
-      h("p", { class: "actions" }, link("/recall", { app }, "Search all its messages"), link("/memories", { app }, "Memories of all users")),
-      h("section", { class: "card" }, h("h2", null, "Users"), users),
-    ],
-  };
 }
 
 const ORDERS = [

@@ -124,35 +124,47 @@ export function choice(options, selected, properties = {}) {
   return h("select", properties, options.map(([value, label]) => h("option", { value, selected: value === selected }, label)));
 }
 
+/** The list of what to suggest in an input: `[value, label]`s that are read when it gets the focus. */
+export function suggestions(control, id, read, options) {
+  const list = h("datalist", { id });
+  control.setAttribute("list", id);
+  control.addEventListener("focus", async () => {
+    try {
+      replace(list, (await read()).map(([value, label]) => h("option", { value }, label)));
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+    }
+  }, options);
+  return list;
+}
+
 /**
  * The thread, or app and user, that a page is about, as inputs with suggestions. `value()`
  * returns the parameters.
  */
 export function scopeFields(params, { threads = true } = {}) {
-  const app = h("input", { value: params.get("app") ?? "", list: "apps", autocomplete: "off", spellcheck: "false" });
-  const user = h("input", { value: params.get("user") ?? "", list: "users", autocomplete: "off", spellcheck: "false" });
-  const thread = h("input", { value: params.get("thread") ?? "", list: "threads", autocomplete: "off", spellcheck: "false" });
-  const lists = { apps: h("datalist", { id: "apps" }), users: h("datalist", { id: "users" }), threads: h("datalist", { id: "threads" }) };
-  const suggest = async (list, method, request, values) => {
-    try {
-      const answer = await call(method, request, { quiet: true });
-      replace(lists[list], values(answer).map(([value, label]) => h("option", { value }, label)));
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-    }
-  };
-  app.addEventListener("focus", () => suggest("apps", "ThreadService/ListApps", {}, (answer) => (answer.apps ?? []).map((one) => [one.appId])), { once: true });
-  user.addEventListener("focus", () => app.value && suggest("users", "ThreadService/ListUsers", { appId: app.value },
-    (answer) => (answer.users ?? []).filter((one) => one.userId).map((one) => [one.userId])));
-  thread.addEventListener("focus", () => suggest("threads", "ThreadService/ListThreads",
-    app.value ? { target: user.value ? { user: { appId: app.value, userId: user.value } } : { app: { appId: app.value } } } : {},
-    (answer) => (answer.threads ?? []).map((one) => [one.threadId, `${one.title || one.sessionKey} (${one.appId}, ${who(one.userId)})`])));
+  const app = h("input", { value: params.get("app") ?? "", autocomplete: "off", spellcheck: "false" });
+  const user = h("input", { value: params.get("user") ?? "", autocomplete: "off", spellcheck: "false" });
+  const thread = h("input", { value: params.get("thread") ?? "", autocomplete: "off", spellcheck: "false" });
+  const lists = [
+    suggestions(app, "apps", async () => ((await call("ThreadService/ListApps", {}, { quiet: true })).apps ?? []).map((one) => [one.appId]), { once: true }),
+    suggestions(user, "users", async () => {
+      if (!app.value) return [];
+      const { users = [] } = await call("ThreadService/ListUsers", { appId: app.value }, { quiet: true });
+      return users.filter((one) => one.userId).map((one) => [one.userId]);
+    }),
+    suggestions(thread, "threads", async () => {
+      const target = user.value ? { user: { appId: app.value, userId: user.value } } : { app: { appId: app.value } };
+      const answer = await call("ThreadService/ListThreads", app.value ? { target } : {}, { quiet: true });
+      return (answer.threads ?? []).map((one) => [one.threadId, `${one.title || one.sessionKey} (${one.appId}, ${who(one.userId)})`]);
+    }),
+  ];
   return {
     nodes: [
       field("App", app),
       field("User", user),
       threads && field("Thread", thread, "A thread's id; app and user then follow from it."),
-      Object.values(lists),
+      lists,
     ],
     value: () => ({ app: app.value.trim(), user: user.value.trim(), thread: threads ? thread.value.trim() : "" }),
   };

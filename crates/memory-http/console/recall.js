@@ -6,6 +6,7 @@ import { h, marked } from "./dom.js";
 import { count, date, name, short, textOf } from "./format.js";
 import { chip, choice, degradations, empty, facts, failureNote, field, link, scopeFields, searchForm, speaker, table } from "./parts.js";
 import { threadPath } from "./route.js";
+import { asked, namedTimes, rangeFields } from "./times.js";
 
 const METHODS = [["", "meaning and words"], ["SEARCH_METHOD_DENSE", "meaning only"], ["SEARCH_METHOD_LEXICAL", "words only"]];
 const SCOPES = [["", "as the policy says"], ["RECALL_SCOPE_THREAD", "this thread"], ["RECALL_SCOPE_USER", "the user's threads"], ["RECALL_SCOPE_APP", "all threads of the app"]];
@@ -33,17 +34,18 @@ export function target({ thread, app, user }) {
 export async function recallPage({ params, signal }) {
   const scope = scopeFields(params);
   const query = h("input", { id: "query", type: "search", value: params.get("q") ?? "", placeholder: "What is my dog called?", autocomplete: "off" });
+  const range = rangeFields(params);
   const method = choice(METHODS, params.get("method") ?? "");
   const reach = choice(SCOPES, params.get("scope") ?? "");
   const top = h("input", { type: "number", min: "1", max: "100", value: params.get("top") ?? "", placeholder: "policy" });
   const budget = h("input", { type: "number", min: "1", value: params.get("tokens") ?? "", placeholder: "unlimited" });
   const all = h("input", { id: "all-branches", type: "checkbox", checked: params.get("all") === "1" });
   const value = () => ({
-    ...scope.value(), q: query.value.trim(), method: method.value, scope: reach.value, top: top.value, tokens: budget.value, all: all.checked ? "1" : "",
+    ...scope.value(), q: query.value.trim(), ...range.value(), method: method.value, scope: reach.value, top: top.value, tokens: budget.value, all: all.checked ? "1" : "",
   });
   const form = searchForm("/recall", value,
     h("div", { class: "fields" }, scope.nodes),
-    h("div", { class: "fields" }, h("div", { class: "field wide" }, h("label", { for: "query" }, "Query"), query), h("button", { type: "submit", class: "primary" }, "Recall")),
+    h("div", { class: "fields" }, h("div", { class: "field wide" }, h("label", { for: "query" }, "Query"), query), range.nodes, h("button", { type: "submit", class: "primary" }, "Recall")),
     h("details", { open: ["method", "scope", "top", "tokens", "all"].some((one) => params.get(one)) },
       h("summary", null, "Options"),
       h("div", { class: "fields" }, field("Match by", method), field("Search", reach), field("Matches", top), field("Token budget", budget),
@@ -64,6 +66,7 @@ async function found(params, signal) {
     method: params.get("method") || undefined,
     maxTokens: Number(params.get("tokens")) || undefined,
     allBranches: params.get("all") === "1",
+    ...asked(params),
     policy: { topK: Number(params.get("top")) || undefined, scope: params.get("scope") || undefined },
     explain: true,
   };
@@ -81,8 +84,10 @@ async function found(params, signal) {
   const matches = messages.filter((one) => one.rank).sort((a, b) => a.rank - b.rank);
   const recent = messages.filter((one) => !one.rank && one.reasons?.includes("RECALL_REASON_RECENT"));
   const words = params.get("q") ?? "";
+  const listed = !words && (params.get("from") || params.get("until"));
   return [
     degradations(answer.degradations),
+    namedTimes(answer.namedTimes),
     h("p", { class: "line", role: "status" },
       h("strong", null, count(matches.length, "match")),
       h("span", null, count(messages.length, "message")),
@@ -90,11 +95,11 @@ async function found(params, signal) {
       answer.method && h("span", null, `by ${{ HYBRID: "meaning and words", DENSE: "meaning", LEXICAL: "words" }[answer.method.slice(14)] ?? answer.method}`),
       h("span", { class: "muted" }, `${Math.round(took)} ms`)),
     messages.length > 0 && where(messages, threads),
-    h("section", { class: "card" },
+    listed ? saidThen(messages, threads) : h("section", { class: "card" },
       h("h2", null, "Matches"),
       h("p", { class: "muted" }, "The score combines meaning (the cosine of the embeddings) and words (BM25), with the messages around. It is comparable within one answer."),
       matches.length === 0
-        ? empty(words ? "Nothing matches." : "There is no query.", words ? "Try other words, another scope, or more matches." : "Only the newest messages are returned.")
+        ? empty(words ? "Nothing matches." : "There is no query.", words ? "Try other words, another scope, or more matches." : "Only the newest messages of a thread are returned. Enter a time to list what was said then.")
         : h("ol", { class: "hits" }, matches.map((match) => hit(match, messages, matches, words, threads)))),
     recent.length > 0 && h("section", { class: "card" }, h("h2", null, "Recent messages"),
       h("p", { class: "muted" }, "The newest messages of the thread, whatever the query is."),
@@ -102,6 +107,17 @@ async function found(params, signal) {
     omitted(answer, about),
     policy(answer.effectivePolicy),
   ];
+}
+
+/** What was said at the times of the filter, for a recall without a query. */
+function saidThen(messages, threads) {
+  const said = messages.filter((one) => one.rank).sort((a, b) => new Date(a.message.createTime) - new Date(b.message.createTime));
+  return h("section", { class: "card" },
+    h("h2", null, "Said then"),
+    h("p", { class: "muted" }, "The newest messages of this time, oldest first. The option Matches sets how many."),
+    said.length === 0
+      ? empty("Nothing was said then.", "Try another time or another scope.")
+      : h("ol", { class: "quotes" }, said.map((one) => quote(one, "", threads))));
 }
 
 function hit(match, messages, matches, words, threads) {
@@ -154,8 +170,9 @@ const titleOf = (thread) => thread?.title || thread?.sessionKey;
 function place(message, threads) {
   const title = titleOf(threads.get(message.threadId));
   return [
-    link(threadPath(message.threadId), { m: message.messageId }, `message ${message.seq}`, { title: date(message.createTime) }),
+    link(threadPath(message.threadId), { m: message.messageId }, `message ${message.seq}`),
     title && h("span", { class: "muted" }, `in ${title}`),
+    h("span", { class: "muted" }, date(message.createTime)),
   ];
 }
 

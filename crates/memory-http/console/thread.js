@@ -3,7 +3,7 @@
 import { call, Failure, together, watch } from "./api.js";
 import { tree } from "./charts.js";
 import { announce, h, replace } from "./dom.js";
-import { count, date, name, role, textOf } from "./format.js";
+import { count, date, name, role, textOf, who } from "./format.js";
 import { chip, choice, content, crumbs, empty, facts, failureNote, field, json, link, speaker, when, whereabouts } from "./parts.js";
 import { address, threadPath } from "./route.js";
 
@@ -32,14 +32,13 @@ export async function threadPage({ groups: [threadId], params, signal, reload })
   const { thread } = await call("ThreadService/GetThread", { thread: { threadId } }, { signal });
   const head = params.get("head") || thread.headMessageId;
   const ledger = (kind) => ledgerOf({ thread: { threadId }, kind, headMessageId: head, includeTexts: true, pageSize: RANGES / 2 }, signal);
-  const owner = { user: { appId: thread.appId, userId: thread.userId ?? "" } };
   const [messages, parts] = await Promise.all([
     newest(threadId, [head, params.get("m")].filter(Boolean), signal),
     together({
       branches: call("ThreadService/ListBranches", { thread: { threadId }, pageSize: LISTED }, { signal }),
       summary: ledger("LEDGER_KIND_SUMMARY"),
       observation: ledger("LEDGER_KIND_OBSERVATION"),
-      memories: call("MemoryService/ListMemories", { target: owner, filter: { thread: { threadId } }, pageSize: LISTED }, { signal }),
+      memories: factsOf(thread, signal),
       policy: call("PolicyService/GetEffectivePolicy", { target: { thread: { threadId } } }, { signal }),
     }),
   ]);
@@ -71,6 +70,18 @@ export async function threadPage({ groups: [threadId], params, signal, reload })
     onshow: params.get("m") ? () => view.show() : undefined,
     start: (until) => follow(threadId, refresh, until),
   };
+}
+
+/** The facts that came from a thread: those of all who speak in it. */
+async function factsOf({ threadId, appId, userId = "" }, signal) {
+  const list = (target) => call("MemoryService/ListMemories", { target, filter: { thread: { threadId } }, pageSize: LISTED }, { signal });
+  try {
+    return await list({ app: { appId } });
+  } catch (error) {
+    // A key that is bound to a user may ask for those of this user alone.
+    if (!(error instanceof Failure) || error.code !== "permission_denied") throw error;
+    return list({ user: { appId, userId } });
+  }
 }
 
 /**
@@ -318,7 +329,7 @@ class View {
       ]),
       message.metadata && h("details", null, h("summary", null, "Metadata"), json(message.metadata)),
       (this.memories.get(this.chosen) ?? []).map((memory) => h("p", { class: "note fact" },
-        h("strong", null, "Fact: "), link("/memories", { app: memory.appId, user: memory.userId, m: memory.memoryId }, memory.text))),
+        h("strong", null, memory.userId === this.thread.userId ? "Fact: " : `Fact of ${who(memory.userId)}: `), link("/memories", { app: memory.appId, user: memory.userId, m: memory.memoryId }, memory.text))),
       h("p", { class: "actions" },
         link("/recall", { thread, q: textOf(message).slice(0, 300) }, "Recall with this text"),
         link("/context", { thread, head: message.messageId }, "Context from here"),

@@ -63,6 +63,7 @@ static FILES: LazyLock<HashMap<&str, File>> = LazyLock::new(|| {
         "recall.js"
         "route.js"
         "thread.js"
+        "times.js"
     };
     let files = files.into_iter();
     files
