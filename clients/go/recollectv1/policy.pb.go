@@ -729,7 +729,8 @@ type MemoryPolicy struct {
 	// Default: 1.
 	NeighborsAfter *int32 `protobuf:"varint,7,opt,name=neighbors_after,json=neighborsAfter,proto3,oneof" json:"neighbors_after,omitempty"`
 	// min_score excludes matched messages, not memories, with a lower score: 0.0 to 1.0.
-	// Default: 0 in Recall; 0.1 in contexts, which leaves out what is hardly relevant.
+	// Default: 0 in Recall; 0.1 in contexts, which leaves out what is hardly relevant. A
+	// list by time ignores it.
 	MinScore *float32 `protobuf:"fixed32,8,opt,name=min_score,json=minScore,proto3,oneof" json:"min_score,omitempty"`
 	// scope selects the threads that a search covers. Default: RECALL_SCOPE_USER, or
 	// RECALL_SCOPE_SPACE in an app with a memory_space. A thread without a user is

@@ -227,6 +227,9 @@ const (
 	// DEGRADATION_REASON_INDEX_REBUILDING: the index was lost and is being rebuilt;
 	// it has only a part of the messages so far.
 	DegradationReason_DEGRADATION_REASON_INDEX_REBUILDING DegradationReason = 5
+	// DEGRADATION_REASON_LIST_CUT: a list by time, of a recall without a query, read as many
+	// messages as one call may; older ones that pass the filter may be missing.
+	DegradationReason_DEGRADATION_REASON_LIST_CUT DegradationReason = 6
 )
 
 // Enum value maps for DegradationReason.
@@ -238,6 +241,7 @@ var (
 		3: "DEGRADATION_REASON_INDEX_LAGGING",
 		4: "DEGRADATION_REASON_NOT_INDEXED",
 		5: "DEGRADATION_REASON_INDEX_REBUILDING",
+		6: "DEGRADATION_REASON_LIST_CUT",
 	}
 	DegradationReason_value = map[string]int32{
 		"DEGRADATION_REASON_UNSPECIFIED":          0,
@@ -246,6 +250,7 @@ var (
 		"DEGRADATION_REASON_INDEX_LAGGING":        3,
 		"DEGRADATION_REASON_NOT_INDEXED":          4,
 		"DEGRADATION_REASON_INDEX_REBUILDING":     5,
+		"DEGRADATION_REASON_LIST_CUT":             6,
 	}
 )
 
@@ -591,14 +596,15 @@ const file_recollect_v1_recall_proto_rawDesc = "" +
 	"\x19OMISSION_REASON_DUPLICATE\x10\x02\x12\x1d\n" +
 	"\x19OMISSION_REASON_THRESHOLD\x10\x03\x12\x18\n" +
 	"\x14OMISSION_REASON_RANK\x10\x04\x12\x1a\n" +
-	"\x16OMISSION_REASON_BRANCH\x10\x05*\x81\x02\n" +
+	"\x16OMISSION_REASON_BRANCH\x10\x05*\xa2\x02\n" +
 	"\x11DegradationReason\x12\"\n" +
 	"\x1eDEGRADATION_REASON_UNSPECIFIED\x10\x00\x12(\n" +
 	"$DEGRADATION_REASON_INDEX_UNAVAILABLE\x10\x01\x12+\n" +
 	"'DEGRADATION_REASON_EMBEDDER_UNAVAILABLE\x10\x02\x12$\n" +
 	" DEGRADATION_REASON_INDEX_LAGGING\x10\x03\x12\"\n" +
 	"\x1eDEGRADATION_REASON_NOT_INDEXED\x10\x04\x12'\n" +
-	"#DEGRADATION_REASON_INDEX_REBUILDING\x10\x05B\x96\x01\n" +
+	"#DEGRADATION_REASON_INDEX_REBUILDING\x10\x05\x12\x1f\n" +
+	"\x1bDEGRADATION_REASON_LIST_CUT\x10\x06B\x96\x01\n" +
 	"\x10dev.recollect.v1B\vRecallProtoP\x01ZEgithub.com/recollect-memory/recollect/gen/go/recollect/v1;recollectv1\xaa\x02\fRecollect.V1\xca\x02\fRecollect\\V1\xea\x02\rRecollect::V1b\x06proto3"
 
 var (

@@ -6,7 +6,7 @@ use memory_contract::{
     AppId, MessageId, TenantId, ThreadId, UserId,
     deletion::DeletionScope,
     json::{JsonObject, canonical_json, is_scalar},
-    memory::MemoryFilter,
+    memory::{MemoryFilter, MemoryTimes},
     message::MessageFilter,
 };
 use memory_store::{MemoryOwners, Scope, Space};
@@ -296,8 +296,7 @@ impl Selection {
             metadata,
             event_from,
             event_until,
-            valid_at,
-            known_at,
+            times,
             superseded: _,
         } = filter;
         let any_validity = filter.reaches_superseded();
@@ -335,7 +334,7 @@ impl Selection {
         }
         selection.between(field::SAID, *after, *before);
         selection.between(field::EVENT, *event_from, *event_until);
-        selection.at_times(*valid_at, *known_at);
+        selection.at_times(*times);
         selection
     }
 
@@ -418,7 +417,8 @@ impl Selection {
 
     /// Requires memories that were true at a time, that were believed at a time, or that were
     /// believed at one time to be true at the other.
-    fn at_times(&mut self, valid_at: Option<OffsetDateTime>, known_at: Option<OffsetDateTime>) {
+    fn at_times(&mut self, times: MemoryTimes) {
+        let MemoryTimes { valid_at, known_at } = times;
         let after = |time: Option<OffsetDateTime>| time.map(|time| micros(time).saturating_add(1));
         let (valid, known) = (after(valid_at), after(known_at));
         if valid.is_some() {

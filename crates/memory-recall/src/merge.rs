@@ -33,6 +33,8 @@ pub(crate) struct MergeInput {
     pub(crate) matches: Vec<Match>,
     /// The neighbors of the matches.
     pub(crate) neighbors: Vec<Neighbor>,
+    /// Whether matches are kept that have the content of others.
+    pub(crate) keeps_repeats: bool,
 }
 
 /// A merged answer.
@@ -72,11 +74,14 @@ impl Content {
     }
 }
 
-/// Merges the pieces: without duplicates by id and content, within the budget, ordered
-/// by thread and seq. The budget is spent in this order: the window, newest first; the
+/// Merges the pieces: without duplicates by id and content, except those that are kept, within the
+/// budget, ordered by thread and seq. The budget is spent in this order: the window, newest first; the
 /// matches, best first; the neighbors, first of better matches, then nearer ones.
 pub(crate) fn merge(pieces: MergeInput, max_tokens: Option<usize>, tokenizer: Tokenizer) -> Merged {
-    let mut entries = Entries::default();
+    let mut entries = Entries {
+        keeps_repeats: pieces.keeps_repeats,
+        ..Entries::default()
+    };
     for message in pieces.window.into_iter().rev() {
         entries.add(message, pieces.window_ordinal, Reason::Recent);
     }
@@ -139,12 +144,14 @@ struct Entries {
     list: Vec<(RecalledMessage, i64)>,
     places: HashMap<MessageId, usize>,
     contents: HashSet<Content>,
+    /// Whether matches are kept that have the content of others, as the window's always are.
+    keeps_repeats: bool,
     omitted: Vec<Omission>,
 }
 
 impl Entries {
     /// Adds a message, or a reason to one that is present; `None` for a duplicate of
-    /// another message. The window keeps its duplicates.
+    /// another message that is not kept.
     fn add(
         &mut self,
         message: Message,
@@ -156,7 +163,12 @@ impl Entries {
             Some(&place) => place,
             None => {
                 let new = self.contents.insert(Content::new(&message));
-                if !new && reason != Reason::Recent {
+                let is_kept = match reason {
+                    Reason::Recent => true,
+                    Reason::Match => self.keeps_repeats,
+                    Reason::Neighbor => false,
+                };
+                if !new && !is_kept {
                     self.leave_out(id, OmissionReason::Duplicate, 0.0);
                     return None;
                 }

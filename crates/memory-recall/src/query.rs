@@ -71,7 +71,7 @@ pub struct RecallQuery {
     pub max_tokens: Option<usize>,
     /// Counts the tokens of `max_tokens` and [`Recalled::total_tokens`].
     pub tokenizer: Tokenizer,
-    /// Drops matches with a lower score. Range 0.0 to 1.0.
+    /// Drops matches with a lower score. Range 0.0 to 1.0. A list by time has no scores.
     pub min_score: f32,
     /// How messages are matched.
     pub method: Method,
@@ -362,4 +362,6 @@ pub enum DegradationReason {
     NotIndexed,
     /// The index is being rebuilt; Postgres was searched by word as well.
     IndexRebuilding,
+    /// A list by time ended at the most messages that it reads.
+    ListCut,
 }

@@ -33,6 +33,27 @@ async fn messages(database: &tokio_postgres::Client, thread_id: &str) -> i64 {
         .get(0)
 }
 
+/// Fills an empty thread with so many messages of now, on one branch: users and assistants in turn.
+/// Returns its tenant and its id.
+pub async fn fill(
+    database: &tokio_postgres::Client,
+    thread_id: &str,
+    count: i64,
+) -> (String, uuid::Uuid) {
+    let tenant = "SELECT tenant_id FROM recollect.threads WHERE thread_id = $1::text::uuid";
+    let tenant: String = database
+        .query_one(tenant, &[&thread_id])
+        .await
+        .unwrap()
+        .get(0);
+    let id: uuid::Uuid = thread_id.parse().unwrap();
+    let filled = database
+        .execute(LARGE_THREAD, &[&tenant, &id, &count])
+        .await;
+    assert_eq!(filled.unwrap(), count.unsigned_abs());
+    (tenant, id)
+}
+
 /// Lets a thread's expiry be an hour later, as it is to a clock that is set back by an hour.
 async fn set_clock_back(database: &tokio_postgres::Client, thread_id: &str) {
     let later = "UPDATE recollect.threads SET expires_at = expires_at + interval '1 hour'
@@ -148,17 +169,7 @@ async fn a_large_thread_is_unreadable_while_it_is_cleared_in_steps() {
     let (database, mut holder) = (database(url).await, database(url).await);
     let thread = client.resolve(session(&app, "ada", "thread:1")).await;
     let thread_id = thread.thread_id.as_str();
-    let tenant = "SELECT tenant_id FROM recollect.threads WHERE thread_id = $1::text::uuid";
-    let tenant: String = database
-        .query_one(tenant, &[&thread_id])
-        .await
-        .unwrap()
-        .get(0);
-    let id: uuid::Uuid = thread_id.parse().unwrap();
-    let filled = database
-        .execute(LARGE_THREAD, &[&tenant, &id, &COUNT])
-        .await;
-    assert_eq!(filled.unwrap(), 25_000);
+    fill(&database, thread_id, COUNT).await;
     let listed = client.call(history_request(thread_id)).await;
     let newest = listed.messages.last().unwrap().message_id.clone();
 
@@ -222,17 +233,7 @@ async fn a_thread_that_is_being_cleared_can_be_deleted() {
     let url = PLAIN.ready().line["postgres"].as_str().unwrap();
     let database = database(url).await;
     let thread_id = client.thread(&app()).await;
-    let tenant = "SELECT tenant_id FROM recollect.threads WHERE thread_id = $1::text::uuid";
-    let tenant: String = database
-        .query_one(tenant, &[&thread_id])
-        .await
-        .unwrap()
-        .get(0);
-    let id: uuid::Uuid = thread_id.parse().unwrap();
-    let filled = database
-        .execute(LARGE_THREAD, &[&tenant, &id, &COUNT])
-        .await;
-    assert_eq!(filled.unwrap(), 25_000);
+    let (tenant, id) = fill(&database, &thread_id, COUNT).await;
     // As where the call that clears it has ended, and no worker has begun.
     let clear = "SELECT status FROM recollect.clear_thread($1, 'ada', $2, 1000)";
     let status: String = database

@@ -5,4 +5,4 @@ mod clearing;
 mod concurrent;
 mod deleted_parents;
 mod deletions;
-mod held;
+pub mod held;

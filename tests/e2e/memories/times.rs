@@ -1,12 +1,14 @@
 //! Memories have two times: when they were true, and when they were known.
 
 use memory_contract::proto::{
-    ExtractionStrategy, ListMemoriesRequest, Memory, MemoryFilter, MemoryInput, MemoryPolicy,
-    MessageInput, Role, SearchMemoriesRequest, Target,
+    BuildContextRequest, ExtractionStrategy, GetProfileRequest, ListMemoriesRequest, Memory,
+    MemoryFilter, MemoryInput, MemoryMode, MemoryPolicy, MessageInput, Role, SearchMemoriesRequest,
+    Target,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, app, apply, memory, memory_search, memory_texts, say, target_app, target_user, trial,
+    Client, app, apply, context_request, known_texts, memory, memory_search, memory_texts, of_user,
+    profile_texts, say, target_app, target_user, trial,
 };
 
 use super::supersede;
@@ -40,6 +42,42 @@ async fn listed(client: &Client, target: Option<Target>, filter: &MemoryFilter) 
     texts
 }
 
+/// What a profile says, in the order of its page.
+async fn profiled(client: &Client, app: &str, filter: &MemoryFilter) -> Vec<String> {
+    let request = GetProfileRequest {
+        user: of_user(app, "ada"),
+        as_of: filter.as_of,
+        known_at: filter.known_at,
+        ..Default::default()
+    };
+    let profile = client.call(request).await;
+    assert_eq!(profile.omitted_count, 0, "{filter:?}");
+    let entries = profile.entries.into_iter();
+    entries.map(|entry| entry.text).collect()
+}
+
+/// What a context has in its profile of a size, and as matching memories.
+async fn compiled(
+    client: &Client,
+    thread_id: &str,
+    filter: &MemoryFilter,
+    mode: MemoryMode,
+    profile_tokens: i32,
+) -> [Vec<String>; 2] {
+    let request = BuildContextRequest {
+        policy: Some(MemoryPolicy {
+            mode: mode.into(),
+            profile_tokens: Some(profile_tokens),
+            ..Default::default()
+        }),
+        as_of: filter.as_of,
+        known_at: filter.known_at,
+        ..context_request(thread_id, "Which town is it?")
+    };
+    let context = client.context(request).await;
+    [profile_texts(&context), known_texts(&context)]
+}
+
 /// Something that was said on a day, and the id of the message.
 async fn said_on(client: &Client, thread_id: &str, day: i64, text: &str) -> String {
     let message = MessageInput {
@@ -52,7 +90,7 @@ async fn said_on(client: &Client, thread_id: &str, day: i64, text: &str) -> Stri
 }
 
 #[apply(trial)]
-async fn f05_a_memory_is_listed_and_found_as_it_was_known_at_a_time() {
+async fn f05_each_read_of_memories_selects_what_was_true_and_known_at_a_time() {
     let client = acme().await;
     let app = app();
     let thread_id = client.thread_of(&app, "ada").await;
@@ -76,6 +114,16 @@ async fn f05_a_memory_is_listed_and_found_as_it_was_known_at_a_time() {
         (bonn.known_until, graz.known_until),
         (graz.create_time, None)
     );
+    // A memory comes with the periods of those that it superseded.
+    let (newest, former) = client.get_memory(&graz.memory_id).await;
+    let periods = |memory: &Memory| {
+        let true_in = (memory.valid_from, memory.valid_until);
+        (true_in, memory.create_time, memory.known_until)
+    };
+    assert_eq!(periods(&newest), periods(&graz));
+    let former: Vec<_> = former.iter().map(periods).collect();
+    assert_eq!(former, [periods(&bonn)]);
+    let later = client.thread_of(&app, "ada").await;
 
     let (first, second) = (bonn.create_time, graz.create_time);
     for (as_of, known_at, expected) in [
@@ -107,6 +155,61 @@ async fn f05_a_memory_is_listed_and_found_as_it_was_known_at_a_time() {
                 assert_eq!(found, expected, "{filter:?}");
             }
         }
+        let page = profiled(&client, &app, &filter).await;
+        assert_eq!(page, expected, "{filter:?}");
+        let nothing: [&str; 0] = [];
+        for mode in [
+            MemoryMode::Hybrid,
+            MemoryMode::Working,
+            MemoryMode::Observational,
+        ] {
+            let [profile, matching] = compiled(&client, &later, &filter, mode, 0).await;
+            assert_eq!(profile, nothing, "{mode:?} {filter:?}");
+            assert_eq!(matching, expected, "{mode:?} {filter:?}");
+            let [profile, matching] = compiled(&client, &later, &filter, mode, 500).await;
+            assert_eq!(profile, expected, "{mode:?} {filter:?}");
+            assert_eq!(matching, nothing, "{mode:?} {filter:?}");
+        }
+        let [profile, _] = compiled(&client, &later, &filter, MemoryMode::Window, 500).await;
+        assert_eq!(profile, expected, "{filter:?}");
+    }
+}
+
+#[apply(trial)]
+async fn f05_a_wrong_time_is_refused_by_the_name_of_its_field() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread_of(&app, "ada").await;
+    let wrong = Some(Timestamp {
+        seconds: 0,
+        nanos: -1,
+    });
+    for (field, filter) in [("as_of", at(wrong, None)), ("known_at", at(None, wrong))] {
+        let profile = GetProfileRequest {
+            user: of_user(&app, "ada"),
+            as_of: filter.as_of,
+            known_at: filter.known_at,
+            ..Default::default()
+        };
+        client.refused(profile).await.names_field(field);
+        let context = BuildContextRequest {
+            as_of: filter.as_of,
+            known_at: filter.known_at,
+            ..context_request(&thread_id, "Which town is it?")
+        };
+        client.refused(context).await.names_field(field);
+        let of_filter = format!("filter.{field}");
+        let list = ListMemoriesRequest {
+            target: target_user(&app, "ada"),
+            filter: Some(filter.clone()),
+            ..Default::default()
+        };
+        client.refused(list).await.names_field(&of_filter);
+        let search = SearchMemoriesRequest {
+            filter: Some(filter),
+            ..memory_search(&app, "ada", "town", "")
+        };
+        client.refused(search).await.names_field(&of_filter);
     }
 }
 
@@ -139,6 +242,8 @@ async fn f05_what_a_newer_memory_refutes_was_never_true_but_was_believed() {
             [expected],
             "{filter:?}"
         );
+        let page = profiled(&client, &app, &filter).await;
+        assert_eq!(page, [expected], "{filter:?}");
     }
 }
 

@@ -1,18 +1,19 @@
 //! Times in questions: what was said then comes first, and the answer says which time was read.
 
 use memory_contract::proto::{
-    BuildContextRequest, MemoryPolicy, MessageFilter, NamedTime, QueryTime, RecallRequest, Role,
-    SearchRequest, Target,
+    BuildContextRequest, DegradationReason, MemoryPolicy, MessageFilter, MessageInput, NamedTime,
+    QueryTime, RecallRequest, RecallScope, Role, SearchRequest, SetHeadRequest, Target,
 };
 use prost_types::Timestamp;
 use recollect_tests::{
-    Client, Key, Mcp, PLAIN, app, apply, by_id, quoted_texts, say, search_request, target_app,
-    target_thread, target_user, text_of, texts, trial,
+    Client, Key, Mcp, PLAIN, app, apply, by_id, quoted_texts, reply, say, search_request,
+    target_app, target_thread, target_user, text_of, texts, trial,
 };
 use serde_json::json;
 use tonic::Code;
 
-use crate::acme;
+use crate::erasure::held::{database, fill};
+use crate::{acme, plain};
 
 /// Wednesday, 18 March 2026, 15:30 in Berlin.
 const ASKED: i64 = 1_773_844_200;
@@ -295,6 +296,133 @@ async fn f03_a_recall_without_a_query_lists_what_was_said_at_a_time() {
             .await
             .is_empty()
     );
+}
+
+/// A list of what users said since 1970, at most `top_k`.
+fn list_request(target: Option<Target>, top_k: i32) -> RecallRequest {
+    RecallRequest {
+        target,
+        filter: Some(MessageFilter {
+            roles: vec![Role::User.into()],
+            start_time: at(0),
+            ..Default::default()
+        }),
+        policy: Some(MemoryPolicy {
+            recent_window: Some(0),
+            neighbors_before: Some(0),
+            neighbors_after: Some(0),
+            top_k: Some(top_k),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+fn said_at(seconds: i64, message: MessageInput) -> MessageInput {
+    MessageInput {
+        create_time: at(seconds),
+        ..message
+    }
+}
+
+#[apply(trial)]
+async fn f03_a_list_has_the_newest_messages_of_the_active_branch() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread_of(&app, "ada").await;
+    let kept: Vec<String> = (0..6).map(|n| format!("Kept {n}.")).collect();
+    let dropped: Vec<String> = (0..5).map(|n| format!("Dropped {n}.")).collect();
+    let messages = (ASKED - DAY..).zip(&kept);
+    let messages = messages.map(|(time, text)| said_at(time, say(Role::User, text)));
+    let stored = client.append(&thread_id, messages.collect()).await.messages;
+    let mut messages = vec![reply(&stored[0].message_id, Role::User, &dropped[0])];
+    messages.extend(dropped[1..].iter().map(|text| say(Role::User, text)));
+    let messages = (ASKED - HOUR..).zip(messages);
+    let messages = messages.map(|(time, message)| said_at(time, message));
+    client.append(&thread_id, messages.collect()).await;
+    let back = SetHeadRequest {
+        thread: by_id(&thread_id),
+        head_message_id: stored[5].message_id.clone(),
+        expected_head: None,
+    };
+    client.call(back).await;
+    for (target, scope) in [
+        (target_thread(&thread_id), RecallScope::Thread),
+        (target_thread(&thread_id), RecallScope::User),
+        (target_user(&app, "ada"), RecallScope::Unspecified),
+        (target_app(&app), RecallScope::Unspecified),
+    ] {
+        let mut request = list_request(target, 5);
+        request.policy.as_mut().unwrap().scope = scope.into();
+        let listed = client.call(request.clone()).await;
+        assert_eq!(texts(&listed.messages), kept[1..]);
+        let all = RecallRequest {
+            all_branches: true,
+            ..request
+        };
+        let listed = client.call(all).await;
+        assert_eq!(texts(&listed.messages), dropped);
+    }
+}
+
+#[apply(trial)]
+async fn f03_a_list_has_each_of_several_equal_messages() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread_of(&app, "ada").await;
+    let mornings = (1..=10).rev().map(|ago| {
+        let time = ASKED - ago * DAY;
+        said_at(time, say(Role::User, "Good morning!"))
+    });
+    client.append(&thread_id, mornings.collect()).await;
+    for target in [target_thread(&thread_id), target_user(&app, "ada")] {
+        let listed = client.call(list_request(target, 10)).await;
+        assert_eq!(texts(&listed.messages), ["Good morning!"; 10]);
+    }
+    // Besides those of the recent window.
+    let mut request = list_request(target_thread(&thread_id), 3);
+    let policy = request.policy.as_mut().unwrap();
+    policy.recent_window = Some(2);
+    let listed = client.call(request).await.messages;
+    let ranks: Vec<i32> = listed.iter().map(|found| found.rank).collect();
+    assert_eq!(ranks, [3, 2, 1, 0, 0]);
+}
+
+#[apply(trial)]
+async fn f03_a_list_has_no_scores_that_could_be_too_low() {
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread_of(&app, "ada").await;
+    let hello = said_at(ASKED - DAY, say(Role::User, "Hello!"));
+    client.append(&thread_id, vec![hello]).await;
+    for target in [target_thread(&thread_id), target_user(&app, "ada")] {
+        let mut request = list_request(target, 10);
+        request.policy.as_mut().unwrap().min_score = Some(1.0);
+        let listed = client.call(request).await;
+        assert_eq!(texts(&listed.messages), ["Hello!"]);
+    }
+}
+
+#[apply(trial)]
+async fn f03_a_list_that_few_messages_pass_reads_a_bounded_number_and_says_so() {
+    /// One more than a list reads.
+    const COUNT: i64 = 50_001;
+    let client = plain().await;
+    let app = app();
+    let thread_id = client.thread_of(&app, "ada").await;
+    let database = database(PLAIN.ready().line["postgres"].as_str().unwrap()).await;
+    fill(&database, &thread_id, COUNT).await;
+    for target in [target_user(&app, "ada"), target_app(&app)] {
+        let mut request = list_request(target, 3);
+        let listed = client.call(request.clone()).await;
+        assert_eq!(listed.messages.len(), 3);
+        assert_eq!(listed.degradations, []);
+        request.filter.as_mut().unwrap().roles = vec![Role::Tool.into()];
+        let listed = client.call(request).await;
+        assert_eq!(texts(&listed.messages), [""; 0]);
+        let reasons: Vec<_> = listed.degradations.iter().map(|one| one.reason()).collect();
+        assert_eq!(reasons, [DegradationReason::ListCut]);
+    }
 }
 
 #[apply(trial)]

@@ -6,7 +6,7 @@ use memory_context::{ContextRequest, query_of};
 use memory_contract::proto::BuildContextRequest;
 use memory_contract::{
     Invalid, check,
-    convert::{filter_from, user_parts_from},
+    convert::{filter_from, memory_times_from, user_parts_from},
     limits,
     policy::{MemoryMode, PolicyLevel},
 };
@@ -50,6 +50,8 @@ pub(super) async fn read(
         reserve_tokens,
         explain,
         query_time,
+        as_of,
+        known_at,
     } = request;
     let mut fields = Fields::default();
     let conversation = match conversation_from(metadata, thread) {
@@ -88,6 +90,7 @@ pub(super) async fn read(
     ));
     let oversized_turn = fields.take(oversized_turn_from(oversized_turn));
     let filter = fields.take(filter_from(filter));
+    let memory_times = fields.take(memory_times_from(as_of, known_at));
     let method = fields.take(method_from(method));
     let freshness = fields.get(freshness_from(freshness));
     let reserved = check::range_or(
@@ -130,6 +133,7 @@ pub(super) async fn read(
         current_message_id,
         oversized_turn,
         filter,
+        memory_times,
         method,
         freshness,
         wait_until: Instant::now() + max_wait,

@@ -3,7 +3,12 @@
 use memory_budget::Tokenizer;
 use memory_context::{Profile, ProfileEntry, read_profile};
 use memory_contract::proto::{self, GetProfileRequest, GetProfileResponse};
-use memory_contract::{InvalidFields, check, convert::timestamp, limits, memory::MemoryOwner};
+use memory_contract::{
+    InvalidFields, check,
+    convert::{memory_times_from, timestamp},
+    limits,
+    memory::{MemoryOwner, MemoryTimes},
+};
 use memory_grpc::request::{Fields, tokenizer_from};
 use memory_grpc::{ApiError, caller_of};
 use tonic::Request;
@@ -14,6 +19,7 @@ use super::request::memory_owner_from;
 /// What is asked for.
 struct Asked {
     owner: MemoryOwner,
+    times: MemoryTimes,
     /// `None`: what the policy says.
     max_tokens: Option<i32>,
     tokenizer: Tokenizer,
@@ -28,6 +34,7 @@ impl Memories {
         self.store.require_long_term_memory()?;
         let Asked {
             owner,
+            times,
             max_tokens,
             tokenizer,
         } = asked_in(request.into_inner())?;
@@ -38,7 +45,8 @@ impl Memories {
         };
         let max_tokens = max_tokens.unwrap_or(by_policy);
         let owners = self.reached(&caller, &owner, &policy).await?;
-        let profile = read_profile(&self.store, &caller, &owners, max_tokens, tokenizer).await?;
+        let profile =
+            read_profile(&self.store, &caller, &owners, times, max_tokens, tokenizer).await?;
         Ok(answer(profile))
     }
 }
@@ -48,15 +56,19 @@ fn asked_in(request: GetProfileRequest) -> Result<Asked, InvalidFields> {
         user,
         max_tokens,
         model,
+        as_of,
+        known_at,
     } = request;
     let mut fields = Fields::default();
     let owner = memory_owner_from(&mut fields, user);
+    let times = fields.take(memory_times_from(as_of, known_at));
     let most = limits::PROFILE_TOKENS_MAX;
     let max_tokens = max_tokens.map(|tokens| check::range("max_tokens", tokens, 1, most));
     let max_tokens = fields.take(max_tokens.transpose());
     let tokenizer = fields.take(tokenizer_from(model));
     Ok(Asked {
         owner: fields.all(owner)?,
+        times,
         max_tokens,
         tokenizer,
     })

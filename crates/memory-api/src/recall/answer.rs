@@ -108,6 +108,7 @@ pub(crate) fn degradation(degradation: Degradation) -> proto::Degradation {
         DegradationReason::IndexLagging => proto::DegradationReason::IndexLagging,
         DegradationReason::NotIndexed => proto::DegradationReason::NotIndexed,
         DegradationReason::IndexRebuilding => proto::DegradationReason::IndexRebuilding,
+        DegradationReason::ListCut => proto::DegradationReason::ListCut,
     };
     proto::Degradation {
         reason: reason.into(),

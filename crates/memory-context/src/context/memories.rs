@@ -50,7 +50,10 @@ pub(super) async fn matching_memories(
         owners: MemoryOwners::User(owner.clone()).within(space.cloned()),
         query: text.to_owned(),
         limit,
-        filter: MemoryFilter::default(),
+        filter: MemoryFilter {
+            times: request.memory_times,
+            ..MemoryFilter::default()
+        },
         method: request.method,
         min_score: 0.0,
         freshness: request.freshness,

@@ -141,7 +141,14 @@ pub async fn build_context<A: Send + 'static>(
             }
         }
     };
-    let facts = known_facts(store, caller, owner, space, profile_room);
+    let facts = known_facts(
+        store,
+        caller,
+        owner,
+        space,
+        request.memory_times,
+        profile_room,
+    );
     let (remembered, facts) = tokio::try_join!(remember, facts)?;
     let remembered = Remembered {
         facts,

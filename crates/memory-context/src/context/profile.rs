@@ -2,7 +2,7 @@
 
 use memory_budget::{FRAME_TOKENS, Size, Tokenizer};
 use memory_contract::{
-    memory::MemoryOwner,
+    memory::{MemoryOwner, MemoryTimes},
     message::{Part, Role},
     policy::{MemoryMode, ResolvedPolicy},
 };
@@ -42,20 +42,21 @@ pub(super) fn profile_room(
     }
 }
 
-/// Reads what holds of the owner, in the app or in all apps of a space; nothing where no room
-/// is kept for it.
+/// Reads what holds of the owner, or held at some times, in the app or in all apps of a space;
+/// nothing where no room is kept for it.
 pub(super) async fn known_facts(
     store: &Store,
     caller: &Caller,
     owner: Option<&MemoryOwner>,
     space: Option<&Space>,
+    times: MemoryTimes,
     room: i32,
 ) -> Result<Facts, ContextError> {
     let Some(owner) = owner.filter(|_| room > 0) else {
         return Ok(Facts::default());
     };
     let owners = MemoryOwners::User(owner.clone()).within(space.cloned());
-    Ok(Facts::read(store, caller, &owners).await?)
+    Ok(Facts::read(store, caller, &owners, times).await?)
 }
 
 /// Quotes as many facts as fit, the most important first; `None` if there are none.

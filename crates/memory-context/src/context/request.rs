@@ -5,6 +5,7 @@ use std::time::Instant;
 use memory_budget::{OversizedTurn, Tokenizer};
 use memory_contract::{
     MessageName, limits,
+    memory::MemoryTimes,
     message::{MessageFilter, Part},
     policy::MemoryPolicy,
     quotation::without_quotations,
@@ -53,6 +54,8 @@ pub struct ContextRequest {
     pub oversized_turn: OversizedTurn,
     /// Restricts which messages a search finds.
     pub filter: MessageFilter,
+    /// The times as of which memories are read.
+    pub memory_times: MemoryTimes,
     /// How messages are searched.
     pub method: Method,
     /// Which changes searches include.

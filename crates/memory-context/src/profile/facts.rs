@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use memory_contract::{MemoryId, ThreadId, limits};
+use memory_contract::{MemoryId, ThreadId, limits, memory::MemoryTimes};
 use memory_store::{Caller, HeldMemories, HeldMemory, MemoryOwners, Store, StoreError};
 use time::OffsetDateTime;
 
@@ -37,7 +37,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Reads what holds of a user.
+    /// Reads what holds of a user, or held at some times.
     ///
     /// # Errors
     /// Only errors of the database.
@@ -45,9 +45,10 @@ impl Facts {
         store: &Store,
         caller: &Caller,
         owners: &MemoryOwners,
+        times: MemoryTimes,
     ) -> Result<Self, StoreError> {
         let memories = store.memories(caller);
-        let held = memories.held_memories(owners, limits::PROFILE_MEMORIES);
+        let held = memories.held_memories(owners, times, limits::PROFILE_MEMORIES);
         Ok(Self::of(held.await?))
     }
 

@@ -1,6 +1,6 @@
 //! Converts long-term memories.
 
-use prost_types::FieldMask;
+use prost_types::{FieldMask, Timestamp};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -12,7 +12,8 @@ use super::{check_period, check_period_of, metadata_from, timestamp, timestamp_o
 use crate::{
     Fields, Invalid, InvalidFields, MessageId, check, limits,
     memory::{
-        Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType, NewMemory,
+        Memory, MemoryChange, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryTimes, MemoryType,
+        NewMemory,
     },
     proto,
 };
@@ -258,12 +259,25 @@ pub fn memory_filter_from(filter: Option<proto::MemoryFilter>) -> Result<MemoryF
             metadata: conditions_from("metadata", metadata)?,
             event_from,
             event_until,
-            valid_at: timestamp_of("as_of", as_of)?,
-            known_at: timestamp_of("known_at", known_at)?,
+            times: memory_times_from(as_of, known_at)?,
             superseded: include_superseded,
         })
     };
     read(filter).map_err(|invalid| invalid.within("filter"))
+}
+
+/// Reads `as_of` and `known_at`; both unset mean now.
+///
+/// # Errors
+/// A time beyond its limits.
+pub fn memory_times_from(
+    as_of: Option<Timestamp>,
+    known_at: Option<Timestamp>,
+) -> Result<MemoryTimes, Invalid> {
+    Ok(MemoryTimes {
+        valid_at: timestamp_of("as_of", as_of)?,
+        known_at: timestamp_of("known_at", known_at)?,
+    })
 }
 
 fn text_from(field: &str, text: String) -> Result<String, Invalid> {

@@ -29,7 +29,9 @@ pub use json::{
 };
 pub use key::{key_bounds_from, key_scopes_from};
 pub use kind::attributes_have_kind;
-pub use memory::{memories_from, memory_change_from, memory_filter_from, memory_from};
+pub use memory::{
+    memories_from, memory_change_from, memory_filter_from, memory_from, memory_times_from,
+};
 pub use message::messages_from;
 pub use part::{bare_part, bare_reference, provider_from, user_parts_from};
 pub use policy::{policy_change_from, policy_from, scope_from};

@@ -190,13 +190,20 @@ pub struct MemoryFilter {
     pub event_from: Option<OffsetDateTime>,
     /// Happened before this time.
     pub event_until: Option<OffsetDateTime>,
+    /// When they were true and believed.
+    pub times: MemoryTimes,
+    /// Whether to include superseded memories.
+    pub superseded: bool,
+}
+
+/// The times as of which memories are read. Neither: those that hold now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryTimes {
     /// True at this time, whether superseded since or not.
     pub valid_at: Option<OffsetDateTime>,
     /// Believed at this time, whether superseded since or not. With `valid_at`: believed at this
     /// time to be true at that one.
     pub known_at: Option<OffsetDateTime>,
-    /// Whether to include superseded memories.
-    pub superseded: bool,
 }
 
 impl MemoryOwner {
@@ -247,7 +254,7 @@ impl MemoryOrigin {
 impl MemoryFilter {
     /// Whether superseded memories may meet it.
     pub fn reaches_superseded(&self) -> bool {
-        self.superseded || self.valid_at.is_some() || self.known_at.is_some()
+        self.superseded || self.times != MemoryTimes::default()
     }
 }
 

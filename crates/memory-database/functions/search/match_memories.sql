@@ -38,12 +38,8 @@ BEGIN
                 AND (p_kinds IS NULL OR m.kind = ANY (p_kinds))
                 AND (p_event_from IS NULL OR m.event_time >= p_event_from)
                 AND (p_event_until IS NULL OR m.event_time < p_event_until)
-                AND (p_valid_at IS NULL
-                    OR m.valid_from <= p_valid_at
-                        AND (m.valid_until IS NULL OR m.valid_until > p_valid_at OR m.ended_at > p_known_at))
-                AND (p_known_at IS NULL
-                    OR m.created_at <= p_known_at
-                        AND (p_valid_at IS NOT NULL OR m.ended_at IS NULL OR m.ended_at > p_known_at))
+                AND recollect.memory_held_at(
+                    m.valid_from, m.valid_until, m.created_at, m.ended_at, p_valid_at, p_known_at)
             LIMIT 5000
         ) AS found
     ),

@@ -19,8 +19,5 @@ WHERE m.tenant_id = $1 AND ($3::text IS NULL OR m.user_id = $3)
     AND ($14::jsonb IS NULL OR m.metadata @> $14)
     AND ($15::timestamptz IS NULL OR m.event_time >= $15)
     AND ($16::timestamptz IS NULL OR m.event_time < $16)
-    AND ($17::timestamptz IS NULL
-        OR m.valid_from <= $17 AND (m.valid_until IS NULL OR m.valid_until > $17 OR m.ended_at > $18::timestamptz))
+    AND recollect.memory_held_at(m.valid_from, m.valid_until, m.created_at, m.ended_at, $17, $18)
     AND ($19::text[] IS NULL OR m.kind = ANY ($19))
-    AND ($18::timestamptz IS NULL
-        OR m.created_at <= $18 AND ($17 IS NOT NULL OR m.ended_at IS NULL OR m.ended_at > $18))

@@ -1,6 +1,6 @@
 //! Reads what holds of a user.
 
-use memory_contract::{MemoryId, ThreadId};
+use memory_contract::{MemoryId, ThreadId, memory::MemoryTimes};
 use memory_database::{
     StoreError,
     rows::{column, id, optional_id},
@@ -44,8 +44,8 @@ pub struct HeldMemory {
 }
 
 impl MemoryStore<'_> {
-    /// Reads the memories of one user, or of an app and no user, that hold, at most `limit`:
-    /// pinned ones, then lasting facts, then events; of each those used or stored on the latest
+    /// Reads the memories of one user, or of an app and no user, that hold, or held at `times`, at
+    /// most `limit`: pinned ones, then lasting facts, then events; of each those used or stored on the latest
     /// day, the newest first. None where `owners` are all users of an app.
     ///
     /// # Errors
@@ -53,6 +53,7 @@ impl MemoryStore<'_> {
     pub async fn held_memories(
         self,
         owners: &MemoryOwners,
+        times: MemoryTimes,
         limit: u32,
     ) -> Result<HeldMemories, StoreError> {
         let Some(user) = owners.user().filter(|_| self.store.remembers) else {
@@ -64,6 +65,8 @@ impl MemoryStore<'_> {
             &user.as_str(),
             &owners.space(),
             &i64::from(limit),
+            &times.valid_at,
+            &times.known_at,
         ];
         let hold = query!("memories/hold");
         let found = self.store.pool.within(self.caller, hold, params).await?;

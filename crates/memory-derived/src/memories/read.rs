@@ -4,7 +4,7 @@ use memory_contract::{
     AppId, MemoryId, ThreadId, UserId,
     json::JsonObject,
     limits,
-    memory::{Memory, MemoryFilter, MemoryOrigin, MemoryOwner},
+    memory::{Memory, MemoryFilter, MemoryOrigin, MemoryOwner, MemoryTimes},
     policy::MemoryPolicy,
     size::memory_bytes,
     thread::{Session, Thread},
@@ -74,8 +74,7 @@ impl<'a> Filter<'a> {
             metadata,
             event_from,
             event_until,
-            valid_at,
-            known_at,
+            times: MemoryTimes { valid_at, known_at },
             superseded: _,
         } = filter;
         let names = || origins.iter().map(|origin| MemoryOrigin::as_str(*origin));

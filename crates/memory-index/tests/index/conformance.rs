@@ -11,7 +11,7 @@ use std::time::Duration;
 use memory_contract::{
     AppId, MessageId, TenantId, UserId,
     json::JsonObject,
-    memory::{MemoryFilter, MemoryOrigin, MemoryOwner, MemoryType},
+    memory::{MemoryFilter, MemoryOrigin, MemoryOwner, MemoryTimes, MemoryType},
     message::{MessageFilter, Role},
 };
 use memory_embed::EmbeddingModel;
@@ -662,7 +662,10 @@ async fn memories_are_found_by_their_labels_and_by_their_user_alone(index: Arc<d
     assert_eq!(found("ada", happened(20, 21)).await, [3]);
     assert_eq!(found("ada", happened(0, 99)).await, [3, 4]);
     let held = |at: i64| MemoryFilter {
-        valid_at: day(at),
+        times: MemoryTimes {
+            valid_at: day(at),
+            known_at: None,
+        },
         ..filter()
     };
     assert_eq!(found("ada", held(0)).await, Vec::<u128>::new());
@@ -727,8 +730,10 @@ async fn memories_are_found_by_what_was_true_and_by_what_was_known_at_a_time(
         (Some(4), Some(5), vec![1, 2]),
     ] {
         let filter = MemoryFilter {
-            valid_at: valid_at.map(day),
-            known_at: known_at.map(day),
+            times: MemoryTimes {
+                valid_at: valid_at.map(day),
+                known_at: known_at.map(day),
+            },
             ..MemoryFilter::default()
         };
         let found = found(&*index, memories("ada", &filter)).await;

@@ -112,6 +112,7 @@ pub(super) fn answer(
 ) -> Recalled {
     pieces.matches = selected.matches;
     pieces.neighbors = selected.neighbors;
+    pieces.keeps_repeats = query.lists();
     let merged = merge(pieces, query.max_tokens, query.tokenizer);
     let mut omitted = Vec::new();
     if query.omissions > 0 {

@@ -37,7 +37,7 @@ impl Searcher {
     /// Reads candidates from the store, best first, until `query.top_k` of them may be
     /// returned: readable in the scope, of sufficient score, on an allowed branch, and
     /// neither in the window nor rejected by `adds`. Of several with the same content the
-    /// best is taken. Reads their neighbors as well.
+    /// best is taken; a list by time has each. Reads their neighbors as well.
     pub(super) async fn select(
         &self,
         caller: &Caller,
@@ -205,7 +205,9 @@ impl Selected {
                 reason
             } else if self.matches.len() >= query.top_k {
                 OmissionReason::Rank
-            } else if !adds(&found.message) || !said.insert(Content::new(&found.message)) {
+            } else if !adds(&found.message)
+                || !(query.lists() || said.insert(Content::new(&found.message)))
+            {
                 OmissionReason::Duplicate
             } else {
                 self.matches.push(Match {
@@ -254,8 +256,9 @@ fn by_id(found: Vec<Hydrated>) -> HashMap<MessageId, Hydrated> {
     found.into_iter().map(|one| (one.message.id, one)).collect()
 }
 
+/// Messages of a list by time have no relevance.
 fn is_sufficient(relevance: Option<f32>, query: &RecallQuery) -> bool {
-    relevance.is_none_or(|relevance| relevance >= query.min_score)
+    query.lists() || relevance.is_none_or(|relevance| relevance >= query.min_score)
 }
 
 /// Why a readable candidate may not be returned, whatever its content and its rank.

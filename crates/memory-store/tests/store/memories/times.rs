@@ -2,7 +2,7 @@
 
 use memory_contract::{
     MemoryId, MessageId, ThreadId,
-    memory::{Memory, MemoryChange, MemoryFilter, NewMemory},
+    memory::{Memory, MemoryChange, MemoryFilter, MemoryTimes, NewMemory},
     message::Role,
     precondition::Precondition,
 };
@@ -310,9 +310,12 @@ impl<'a> History<'a> {
         let [as_of, known_at] =
             [as_of, known_at].map(|index| index.map(|index| *index.get(&times)));
         let expected = self.expected(as_of, known_at);
-        let filter = MemoryFilter {
+        let times = MemoryTimes {
             valid_at: as_of,
             known_at,
+        };
+        let filter = MemoryFilter {
+            times,
             ..MemoryFilter::default()
         };
         let (memories, owner) = (self.store(), owner(&self.user));
@@ -333,6 +336,9 @@ impl<'a> History<'a> {
             .await;
         let found = found.unwrap().into_iter().map(|found| found.id);
         assert_eq!(self.texts_of(found), expected, "found by word");
+        let held = memories.held_memories(&owners, times, 500).await.unwrap();
+        let held = held.memories.into_iter().map(|held| held.id);
+        assert_eq!(self.texts_of(held), expected, "on the page of the profile");
     }
 }
 
