@@ -446,7 +446,7 @@ def test_events_are_listed_page_by_page(scripted: ScriptedServer) -> None:
 
 
 def test_both_clients_have_the_same_methods() -> None:
-    for name in ("Recollect", "Session", "User", "App", "Admin"):
+    for name in ("Recollect", "Session", "User", "App", "Admin", "Subscriptions"):
         kind, async_kind = getattr(recollect, name), getattr(recollect, f"Async{name}")
         members = {member for member in vars(kind) if not member.startswith("_")}
         assert members == {member for member in vars(async_kind) if not member.startswith("_")}

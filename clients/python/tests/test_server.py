@@ -584,6 +584,10 @@ def test_a_subscription_delivers_changes(client: Recollect, app: str) -> None:
     assert [next(events).item_count, next(events).user_id] == [1, "ada"]
     del events
     assert name in [one.name for one in client.subscriptions.list()]
+    assert not client.subscriptions.update(name, enabled=False, actions=None).enabled
+    assert not client.subscriptions.get(name).actions
+    with pytest.raises(errors.InvalidArgumentError, match="with a URL"):
+        client.subscriptions.rotate_secret(name)
     assert client.subscriptions.delete(name) and not client.subscriptions.delete(name)
 
 

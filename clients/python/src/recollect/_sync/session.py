@@ -788,7 +788,8 @@ class Session:
                 return
             except grpc.RpcError as failed:
                 error = call_error(failed, settings, _WATCH)
-                failures += 1
+                # Without a deadline of the client, it is the server that ends a stream which works.
+                failures = 0 if error.code == "DEADLINE_EXCEEDED" else failures + 1
                 if not error.may_resume or failures >= settings.retry.attempts:
                     raise error from failed
             finally:
