@@ -1,6 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { createClient, type Client, type Transport } from "@connectrpc/connect";
 import { Admin } from "./admin.js";
+import { App } from "./app.js";
 import { Files } from "./files.js";
 import { Memories, type UserNames } from "./memories.js";
 import { withEndingStreams } from "./streams.js";
@@ -32,6 +33,11 @@ export class BaseClient {
   /** The memory of one conversation, by your own names or by its threadId. */
   session(named: SessionNames | { threadId: string }): Session {
     return new Session(this.transport, named);
+  }
+
+  /** A bot, flow or workflow, and its policy: 1 to 128 characters name it. */
+  app(app: string): App {
+    return new App(this.transport, app);
   }
 
   /** The long-term memories of a user. */

@@ -7,6 +7,7 @@ export {
   type TransactionListOptions,
   type UserScope,
 } from "./admin.js";
+export { App, type NewMemoryKind, type Policy, type PolicyOptions } from "./app.js";
 export { BaseClient } from "./client.js";
 export { RecollectError, type FieldError } from "./errors.js";
 export {
