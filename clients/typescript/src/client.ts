@@ -4,9 +4,11 @@ import { Admin } from "./admin.js";
 import { App } from "./app.js";
 import { Files } from "./files.js";
 import { Memories, type UserNames } from "./memories.js";
+import type { RetryOptions } from "./options.js";
 import { withEndingStreams } from "./streams.js";
 import { Session, type SessionNames } from "./session.js";
 import { INSPECT } from "./show.js";
+import { Subscriptions } from "./subscriptions.js";
 import { Threads } from "./threads.js";
 import { Transfers, type ExportOptions, type ImportedRecords, type ImportOptions } from "./transfer.js";
 import { wrapClient, type ModelClient, type WrappedNames } from "./wrap.js";
@@ -20,14 +22,20 @@ export class BaseClient {
   readonly threads: Threads;
   /** What operators do: deleting users, and reading the audit log. */
   readonly admin: Admin;
+  /** Subscriptions to changes, delivered by webhooks or streams. */
+  readonly subscriptions: Subscriptions;
   readonly #address: string | undefined;
 
-  /** @param address the server's URL, which {@link BaseClient.toString} shows. */
-  constructor(transport: Transport, address?: string) {
+  /**
+   * @param address the server's URL, which {@link BaseClient.toString} shows.
+   * @param retry how the stream of a subscription's events is opened again.
+   */
+  constructor(transport: Transport, address?: string, retry?: RetryOptions) {
     this.transport = transport;
     this.#address = address;
     this.threads = new Threads(transport);
     this.admin = new Admin(transport);
+    this.subscriptions = new Subscriptions(transport, retry);
   }
 
   /** The memory of one conversation, by your own names or by its threadId. */

@@ -73,6 +73,7 @@ export type {
   StoredMessage,
   StoredThread,
 } from "./stored.js";
+export { Subscriptions, type SubscriptionChanges, type SubscriptionOptions } from "./subscriptions.js";
 export { Threads, type ThreadListOptions, type ThreadOwner } from "./threads.js";
 export { reliable } from "./transport.js";
 export { NO_USER, type NoUser, type User } from "./user.js";
