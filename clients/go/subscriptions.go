@@ -53,6 +53,14 @@ func (s *Subscriptions) Update(ctx context.Context, subscription *pb.Subscriptio
 	return response.GetSubscription(), err
 }
 
+// RotateSecret replaces the secret of a subscription with a URL, and returns the new one. For 24 hours
+// webhooks have the signature of the former one too.
+func (s *Subscriptions) RotateSecret(ctx context.Context, name string) (string, error) {
+	request := &pb.RotateSubscriptionSecretRequest{Name: name}
+	response, err := s.service().RotateSubscriptionSecret(ctx, request)
+	return response.GetSecret(), err
+}
+
 // Delete deletes a subscription with the events that wait in it, and reports whether it existed.
 func (s *Subscriptions) Delete(ctx context.Context, name string) (bool, error) {
 	response, err := s.service().DeleteSubscription(ctx, &pb.DeleteSubscriptionRequest{Name: name})
@@ -88,6 +96,11 @@ func (s *Subscriptions) Events(ctx context.Context, name string) iter.Seq2[*pb.S
 				return
 			}
 			failures++
+			var failed *Error
+			if errors.As(err, &failed) && failed.Code == codes.DeadlineExceeded {
+				// It is the server that ends a stream which works.
+				failures = 0
+			}
 			if !s.client.resumes(ctx, err, failures) {
 				yield(nil, err)
 				return
@@ -120,5 +133,5 @@ func (c *Client) resumes(ctx context.Context, err error, failures int) bool {
 		return false
 	}
 	passing := failed.Code == codes.Unavailable || failed.Code == codes.DeadlineExceeded || failed.RetryAfter > 0
-	return passing && wait(ctx, c.retry.pause(failures, failed.RetryAfter))
+	return passing && wait(ctx, c.retry.pause(max(1, failures), failed.RetryAfter))
 }

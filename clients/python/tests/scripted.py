@@ -14,9 +14,11 @@ from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-unty
 
 from recollect import v1
 from recollect.v1 import (
+    context_service_pb2_grpc,
     event_service_pb2_grpc,
     memory_service_pb2_grpc,
     message_service_pb2_grpc,
+    subscription_service_pb2_grpc,
     thread_service_pb2_grpc,
     working_memory_service_pb2_grpc,
 )
@@ -75,7 +77,7 @@ class ScriptedServer:
         """The name, request, metadata and remaining time of each call."""
         self.stored: list[v1.MessageInput] = []
         self.requests: dict[str, v1.AppendMessagesResponse] = {}
-        self.events: list[list[v1.WatchThreadResponse]] = []
+        self.events: list[list[Any]] = []
         """The events of each stream; a stream ends as `after` says."""
         self._lock = threading.Lock()
         self._server = grpc.server(futures.ThreadPoolExecutor(max_workers=8))
@@ -84,6 +86,12 @@ class ScriptedServer:
         message_service_pb2_grpc.add_MessageServiceServicer_to_server(messages, self._server)
         memories = _Memories(self)  # type: ignore[abstract]
         memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(memories, self._server)
+        contexts = _Contexts(self)
+        context_service_pb2_grpc.add_ContextServiceServicer_to_server(contexts, self._server)
+        subscriptions = _Subscriptions(self)  # type: ignore[abstract]
+        subscription_service_pb2_grpc.add_SubscriptionServiceServicer_to_server(
+            subscriptions, self._server
+        )
         threads = _Threads(self)  # type: ignore[abstract]
         thread_service_pb2_grpc.add_ThreadServiceServicer_to_server(threads, self._server)
         events = _Events(self)
@@ -117,6 +125,13 @@ class ScriptedServer:
         if after:
             after(context)
         return response
+
+    def stream(self, name: str, request: Any, context: Any) -> Any:
+        self.calls.append((name, request, dict(context.invocation_metadata()), None))
+        yield from self.events.pop(0)
+        after = self.after.pop(0) if self.after else None
+        if after:
+            after(context)
 
     def append(self, request: v1.AppendMessagesRequest) -> v1.AppendMessagesResponse:
         known = self.requests.get(request.request_id)
@@ -168,6 +183,9 @@ class _Memories(memory_service_pb2_grpc.MemoryServiceServicer):
         answer = lambda: v1.UpdateMemoryResponse(memory=request.memory)
         return self.server.handle("update", request, context, answer)
 
+    def GetProfile(self, request: Any, context: Any) -> Any:
+        return self.server.handle("profile", request, context, v1.GetProfileResponse)
+
     def DeleteMemory(self, request: Any, context: Any) -> Any:
         return self.server.handle("forget", request, context, v1.DeleteMemoryResponse)
 
@@ -184,12 +202,32 @@ class _Threads(thread_service_pb2_grpc.ThreadServiceServicer):
         return self.server.handle("delete", request, context, v1.DeleteThreadResponse)
 
     def WatchThread(self, request: Any, context: Any) -> Any:
-        server = self.server
-        server.calls.append(("watch", request, dict(context.invocation_metadata()), None))
-        yield from server.events.pop(0)
-        after = server.after.pop(0) if server.after else None
-        if after:
-            after(context)
+        return self.server.stream("watch", request, context)
+
+
+class _Contexts(context_service_pb2_grpc.ContextServiceServicer):
+    def __init__(self, server: ScriptedServer) -> None:
+        self.server = server
+
+    def BuildContext(self, request: Any, context: Any) -> Any:
+        return self.server.handle("context", request, context, v1.BuildContextResponse)
+
+
+class _Subscriptions(subscription_service_pb2_grpc.SubscriptionServiceServicer):
+    def __init__(self, server: ScriptedServer) -> None:
+        self.server = server
+
+    def UpdateSubscription(self, request: Any, context: Any) -> Any:
+        answer = lambda: v1.UpdateSubscriptionResponse(subscription=request.subscription)
+        return self.server.handle("update", request, context, answer)
+
+    def StreamEvents(self, request: Any, context: Any) -> Any:
+        return self.server.stream("stream", request, context)
+
+    def AcknowledgeEvents(self, request: Any, context: Any) -> Any:
+        # Without a step of `after`: those are of the streams.
+        self.server.calls.append(("acknowledge", request, {}, None))
+        return v1.AcknowledgeEventsResponse()
 
 
 class _Events(event_service_pb2_grpc.EventServiceServicer):

@@ -427,6 +427,20 @@ def test_messages_and_memories_of_a_working_memory_go_back_as_they_are(
         run(lambda client: client.thread("1").put_working_memory(messages=[branching]))
 
 
+def test_a_profile_and_a_context_are_of_a_time(scripted: ScriptedServer) -> None:
+    april = datetime(2026, 4, 1, tzinfo=timezone.utc)
+    with Recollect(scripted.addr) as client:
+        memory = client.session(app="support", user="ada", session="42")
+        for call in (memory.user.profile, memory.context):
+            call(as_of=april, known_at=april + timedelta(days=1))
+            request = scripted.calls[-1][1]
+            assert request.as_of.ToDatetime(timezone.utc) == april
+            assert request.known_at.ToDatetime(timezone.utc) == april + timedelta(days=1)
+            call()
+            request = scripted.calls[-1][1]
+            assert not request.HasField("as_of") and not request.HasField("known_at")
+
+
 def test_events_are_listed_page_by_page(scripted: ScriptedServer) -> None:
     with Recollect(scripted.addr) as client:
         memory = client.session(app="support", user="ada", session="42")
@@ -446,7 +460,7 @@ def test_events_are_listed_page_by_page(scripted: ScriptedServer) -> None:
 
 
 def test_both_clients_have_the_same_methods() -> None:
-    for name in ("Recollect", "Session", "User", "App", "Admin"):
+    for name in ("Recollect", "Session", "User", "App", "Admin", "Subscriptions"):
         kind, async_kind = getattr(recollect, name), getattr(recollect, f"Async{name}")
         members = {member for member in vars(kind) if not member.startswith("_")}
         assert members == {member for member in vars(async_kind) if not member.startswith("_")}

@@ -263,6 +263,13 @@ def test_a_watch_continues_where_it_ended(scripted: ScriptedServer) -> None:
     assert all(metadata["authorization"] == "Bearer secret" for _, _, metadata, _ in scripted.calls)
 
 
+def test_a_quiet_watch_continues_however_often_it_ends(scripted: ScriptedServer) -> None:
+    scripted.events = [[]] * 5 + [[v1.WatchThreadResponse(cursor="1")]]
+    scripted.after = [fail(grpc.StatusCode.DEADLINE_EXCEEDED)] * 5
+    with Recollect(scripted.addr, retry=FAST) as client:
+        assert [event.cursor for event in client.thread("1").watch()] == ["1"]
+
+
 def test_an_async_watch_continues_and_fails_readably(scripted: ScriptedServer) -> None:
     scripted.events = [[v1.WatchThreadResponse(cursor="1")], []]
     gone = fail(grpc.StatusCode.NOT_FOUND, reason="THREAD_NOT_FOUND")

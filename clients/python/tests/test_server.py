@@ -310,6 +310,14 @@ def test_memories_are_found_by_time_and_thread_and_over_an_app(client: Recollect
     assert oslo.text in listed(known_at=known_until - timedelta(microseconds=1))
     assert oslo.text not in listed(known_at=known_until)
 
+    before = ended - timedelta(microseconds=1)
+    assert oslo.text in memory.user.profile(as_of=before).text
+    assert oslo.text in memory.user.profile(as_of=before, known_at=before).text
+    assert oslo.text not in memory.user.profile().text
+    question = "Where did Ada go?"
+    assert oslo.text in memory.context(question, format="text", as_of=before).text
+    assert oslo.text not in memory.context(question, format="text").text
+
     # Those that a caller adds come from no thread.
     assert listed(thread=memory.ref) == []
     memory.put_working_memory(memories=["Ada collects maps."])
@@ -584,6 +592,10 @@ def test_a_subscription_delivers_changes(client: Recollect, app: str) -> None:
     assert [next(events).item_count, next(events).user_id] == [1, "ada"]
     del events
     assert name in [one.name for one in client.subscriptions.list()]
+    assert not client.subscriptions.update(name, enabled=False, actions=None).enabled
+    assert not client.subscriptions.get(name).actions
+    with pytest.raises(errors.InvalidArgumentError, match="with a URL"):
+        client.subscriptions.rotate_secret(name)
     assert client.subscriptions.delete(name) and not client.subscriptions.delete(name)
 
 

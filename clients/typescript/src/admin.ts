@@ -89,7 +89,7 @@ export class Admin {
     const request: MessageInitShape<typeof ListTransactionsRequestSchema> = {
       thread,
       actor,
-      actions: actions?.map((name) => TransactionAction[name.toUpperCase() as Uppercase<Action>]),
+      actions: actionsOf(actions),
       startTime: startTime && timestampFromDate(startTime),
       endTime: endTime && timestampFromDate(endTime),
       pageSize,
@@ -99,4 +99,9 @@ export class Admin {
       return [page.transactions, page.nextPageToken];
     });
   }
+}
+
+/** The actions of a request. */
+export function actionsOf(names: readonly Action[] | undefined): TransactionAction[] | undefined {
+  return names?.map((name) => TransactionAction[name.toUpperCase() as Uppercase<Action>]);
 }

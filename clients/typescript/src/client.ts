@@ -1,73 +1,18 @@
-import type { DescService, MessageInitShape } from "@bufbuild/protobuf";
+import type { DescService } from "@bufbuild/protobuf";
 import { createClient, type Client, type Transport } from "@connectrpc/connect";
 import { Admin } from "./admin.js";
+import { App } from "./app.js";
 import { Files } from "./files.js";
-import type { TargetSchema } from "./gen/recollect/v1/thread_pb.js";
-import { ThreadService, type ListThreadsRequestSchema } from "./gen/recollect/v1/thread_service_pb.js";
-import { jsonText, type NewJson } from "./json.js";
 import { Memories, type UserNames } from "./memories.js";
-import { callOptions, type CallOptions } from "./options.js";
-import { pages } from "./pages.js";
+import type { RetryOptions } from "./options.js";
 import { withEndingStreams } from "./streams.js";
 import { Session, type SessionNames } from "./session.js";
 import { INSPECT } from "./show.js";
-import { stored, type StoredThread } from "./stored.js";
+import { Subscriptions } from "./subscriptions.js";
+import { Threads } from "./threads.js";
 import { Transfers, type ExportOptions, type ImportedRecords, type ImportOptions } from "./transfer.js";
-import { userId, type User } from "./user.js";
 import { wrapClient, type ModelClient, type WrappedNames } from "./wrap.js";
 import type { Record } from "./gen/recollect/v1/transfer_service_pb.js";
-
-/** Which threads are listed. */
-export interface ThreadListOptions extends CallOptions {
-  /** The app. Default: all threads of the tenant. */
-  app?: string;
-  /** The user of the app, or NO_USER: threads without a user. Default: all users. */
-  user?: User;
-  /** Values that the threads' metadata must have: at most 16. */
-  metadata?: NewJson;
-  /** The number of threads in each answer of the server: 1 to 500. Default: 50. */
-  pageSize?: number;
-  /** Other fields of the request. */
-  request?: Partial<MessageInitShape<typeof ListThreadsRequestSchema>>;
-}
-
-/** The threads of the tenant. */
-export class Threads {
-  readonly #transport: Transport;
-  readonly #service: Client<typeof ThreadService>;
-
-  constructor(transport: Transport) {
-    this.#transport = transport;
-    this.#service = createClient(ThreadService, transport);
-  }
-
-  /** Threads, the newest first, read in pages as they are needed. */
-  list(options: ThreadListOptions = {}): AsyncGenerator<StoredThread, void, undefined> {
-    const { app, user, pageSize, request } = options;
-    const metadata = options.metadata && jsonText(options.metadata, "metadata");
-    if (app === undefined && user !== undefined) throw new TypeError("a user belongs to an app: name it too");
-    let target: MessageInitShape<typeof TargetSchema>["target"];
-    if (app !== undefined) {
-      target =
-        user === undefined
-          ? { case: "app", value: { appId: app } }
-          : { case: "user", value: { appId: app, userId: userId(user) } };
-    }
-    return pages(async (pageToken) => {
-      const page = await this.#service.listThreads(
-        { target: target && { target }, metadata, pageSize, ...request, pageToken } as MessageInitShape<typeof ListThreadsRequestSchema>,
-        callOptions(options),
-      );
-      return [page.threads.map(stored), page.nextPageToken];
-    });
-  }
-
-  /** Deletes a thread with everything in it, by its id or by your own names. False if it does not exist. */
-  delete(thread: string | SessionNames, options?: CallOptions): Promise<boolean> {
-    const named = typeof thread === "string" ? { threadId: thread } : thread;
-    return new Session(this.#transport, named).delete(options);
-  }
-}
 
 /** A client over any transport. Use the class of your platform: `Recollect`. */
 export class BaseClient {
@@ -77,19 +22,30 @@ export class BaseClient {
   readonly threads: Threads;
   /** What operators do: deleting users, and reading the audit log. */
   readonly admin: Admin;
+  /** Subscriptions to changes, delivered by webhooks or streams. */
+  readonly subscriptions: Subscriptions;
   readonly #address: string | undefined;
 
-  /** @param address the server's URL, which {@link BaseClient.toString} shows. */
-  constructor(transport: Transport, address?: string) {
+  /**
+   * @param address the server's URL, which {@link BaseClient.toString} shows.
+   * @param retry how the stream of a subscription's events is opened again.
+   */
+  constructor(transport: Transport, address?: string, retry?: RetryOptions) {
     this.transport = transport;
     this.#address = address;
     this.threads = new Threads(transport);
     this.admin = new Admin(transport);
+    this.subscriptions = new Subscriptions(transport, retry);
   }
 
   /** The memory of one conversation, by your own names or by its threadId. */
   session(named: SessionNames | { threadId: string }): Session {
     return new Session(this.transport, named);
+  }
+
+  /** A bot, flow or workflow, and its policy: 1 to 128 characters name it. */
+  app(app: string): App {
+    return new App(this.transport, app);
   }
 
   /** The long-term memories of a user. */

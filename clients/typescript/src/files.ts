@@ -10,6 +10,7 @@ import {
 import type { UserNames } from "./memories.js";
 import { handled, type MemoryToolCommand } from "./memory-tool.js";
 import { callOptions, type CallOptions } from "./options.js";
+import { precondition } from "./precondition.js";
 import { userId } from "./user.js";
 
 /** How a file or a directory is read. */
@@ -140,11 +141,6 @@ export class Files {
   handle(command: MemoryToolCommand): Promise<string> {
     return handled(command, this.#service, this.#user);
   }
-}
-
-function precondition(etag: string | undefined, absent = false) {
-  if (absent) return { state: { case: "absent" as const, value: {} } };
-  return etag ? { state: { case: "etag" as const, value: etag } } : undefined;
 }
 
 function described({ file }: { file?: MemoryFile }): MemoryFile {

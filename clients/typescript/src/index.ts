@@ -64,7 +64,7 @@ export class Recollect extends BaseClient {
     const connection = new Http2SessionManager(baseUrl, { pingIntervalMs: 60_000 }, tlsOf(options.tls));
     const transport = createGrpcTransport({ baseUrl, sessionManager: connection, interceptors: options.interceptors });
     const open = { isClosed: false };
-    super(reliable(transport, common, { address: baseUrl, isClosed: () => open.isClosed }), baseUrl);
+    super(reliable(transport, common, { address: baseUrl, isClosed: () => open.isClosed }), baseUrl, options.retry);
     this.#connection = connection;
     this.#open = open;
   }

@@ -25,8 +25,16 @@ type WithObjects<T> = Omit<T, "metadata" | "attributes" | `$${string}`> & { meta
 /** A memory to store: its text, or a text with topics, entities, an externalId, a kind and so on. */
 export type NewMemory = string | WithObjects<MessageInitShape<typeof MemoryInputSchema>>;
 
+/** The times at which memories are looked at. */
+export interface MemoryTimes {
+  /** The time at which they were true; memories superseded since are included. */
+  asOf?: Date;
+  /** The time at which they were believed, including those superseded since. With asOf: believed then to be true at asOf. */
+  knownAt?: Date;
+}
+
 /** Selects memories; all conditions must hold. */
-export interface MemoryFilter {
+export interface MemoryFilter extends MemoryTimes {
   /** A lasting fact, or an event. */
   type?: keyof typeof TYPES;
   /** Any of these topics: at most 16. */
@@ -45,10 +53,6 @@ export interface MemoryFilter {
   eventStartTime?: Date;
   /** The latest eventTime, excluded. */
   eventEndTime?: Date;
-  /** The time at which they were true; memories superseded since are included. */
-  asOf?: Date;
-  /** The time at which they were believed, including those superseded since. With asOf: believed then to be true at asOf. */
-  knownAt?: Date;
   /** Whether superseded memories are included. Default: false. */
   includeSuperseded?: boolean;
   /** Values that the metadata must have: at most 16. */
@@ -89,8 +93,8 @@ export interface MemoryListOptions extends CallOptions {
   pageSize?: number;
 }
 
-/** How a profile is read. */
-export interface ProfileOptions extends CallOptions {
+/** How a profile is read. By default it has what is true and believed now. */
+export interface ProfileOptions extends CallOptions, MemoryTimes {
   /** The largest size of the page: 1 to 10,000. Default: the policy's profileTokens, or else 500. */
   maxTokens?: number;
   /** The model whose tokenizer counts. Default: o200k_base. */
@@ -144,10 +148,11 @@ export class Memories {
     });
   }
 
-  /** What is known of the user today, on one page. Its text is stored text: give it to a model as data. */
+  /** What is known of the user, on one page. Its text is stored text: give it to a model as data. */
   async profile(options: ProfileOptions = {}): Promise<GetProfileResponse> {
     const { maxTokens, model } = options;
-    return this.#service.getProfile({ user: this.#user, maxTokens, model }, callOptions(options));
+    const request = { user: this.#user, maxTokens, model, ...memoryTimes(options) };
+    return this.#service.getProfile(request, callOptions(options));
   }
 
   /** Deletes a memory. False: it did not exist. */
@@ -177,12 +182,16 @@ function memoryFilter(filter: MemoryFilter | undefined): MessageInitShape<typeof
     endTime: time(filter.endTime),
     eventStartTime: time(filter.eventStartTime),
     eventEndTime: time(filter.eventEndTime),
-    asOf: time(filter.asOf),
-    knownAt: time(filter.knownAt),
+    ...memoryTimes(filter),
     includeSuperseded,
     metadata: metadata && jsonText(metadata, "metadata"),
     kinds,
   };
+}
+
+/** The times of a request. */
+export function memoryTimes({ asOf, knownAt }: MemoryTimes) {
+  return { asOf: asOf && timestampFromDate(asOf), knownAt: knownAt && timestampFromDate(knownAt) };
 }
 
 /** The freshness that includes a write. */

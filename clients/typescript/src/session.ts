@@ -22,12 +22,12 @@ import {
   type ListMessagesRequestSchema,
 } from "./gen/recollect/v1/message_service_pb.js";
 import { MemoryMode } from "./gen/recollect/v1/policy_pb.js";
-import { RecallService, type RecallRequestSchema, type SearchRequestSchema } from "./gen/recollect/v1/recall_service_pb.js";
+import type { NamedTime } from "./gen/recollect/v1/recall_pb.js";
 import { ThreadRefSchema, type TargetSchema, type ThreadRef } from "./gen/recollect/v1/thread_pb.js";
 import { ThreadService } from "./gen/recollect/v1/thread_service_pb.js";
 import { FORMATS, type Bodies, type Format, type MessageFormat, type ProviderMessage } from "./formats.js";
 import { jsonText, type NewJson } from "./json.js";
-import { freshness, Memories } from "./memories.js";
+import { freshness, Memories, memoryTimes, type MemoryTimes } from "./memories.js";
 import {
   messageFilter,
   messagesOf,
@@ -40,11 +40,11 @@ import {
 import { dataUrl } from "./base64.js";
 import { callOptions, type CallOptions } from "./options.js";
 import { pages } from "./pages.js";
+import { queryTime, Recalls, type QueryTimes, type RecallOptions, type SearchOptions } from "./recalls.js";
 import { INSPECT, shown } from "./show.js";
 import {
   stored,
   withData,
-  withMessage,
   type FormattedHistory,
   type HistoryResult,
   type RecallResult,
@@ -67,7 +67,7 @@ export interface SessionNames {
 }
 
 /** How the context is made. `mode` is the kind of memory. */
-export interface ContextOptions<F extends Format = "openai"> extends CallOptions {
+export interface ContextOptions<F extends Format = "openai"> extends CallOptions, QueryTimes, MemoryTimes {
   /** The format of the result. Default: `openai`. */
   format?: F;
   /** The system prompt, which comes first: at most 256 KiB. */
@@ -88,8 +88,6 @@ export interface ContextOptions<F extends Format = "openai"> extends CallOptions
   atLeastAsFresh?: string;
   /** Whether `response` has the policy that applied and what was omitted. Default: false. */
   explain?: boolean;
-  /** The user's time zone, for times in the query such as "yesterday": `Europe/Berlin`. Default: UTC. */
-  timeZone?: string;
   /** Other fields of the request. */
   request?: Partial<MessageInitShape<typeof BuildContextRequestSchema>>;
 }
@@ -103,6 +101,8 @@ export interface ContextInfo {
   readonly body: string;
   /** Its size in tokens. */
   readonly totalTokens: number;
+  /** The past times that the query names, such as `last week`: at most 4. */
+  readonly namedTimes: NamedTime[];
   /** The whole response: blocks with their sources, what was left out, degradations. */
   readonly response: BuildContextResponse;
 }
@@ -119,36 +119,6 @@ export interface AppendOptions extends CallOptions {
 export interface ProviderAppendOptions extends AppendOptions {
   /** The format of the messages. */
   format: MessageFormat;
-}
-
-/** How messages are recalled. */
-export interface RecallOptions extends CallOptions {
-  /** The token budget of the result. Default: none. */
-  maxTokens?: number;
-  /** Selects matches. It does not apply to the newest messages and to neighbors. */
-  filter?: MessageFilter;
-  /** The revision of a write that the search includes. Default: the newest messages. */
-  atLeastAsFresh?: string;
-  /** Whether the result has the policy that applied and what was omitted. Default: false. */
-  explain?: boolean;
-  /** The user's time zone, for times in the query such as "yesterday": `Europe/Berlin`. Default: UTC. */
-  timeZone?: string;
-  /** Other fields of the request. */
-  request?: Partial<MessageInitShape<typeof RecallRequestSchema>>;
-}
-
-/** How messages are searched. */
-export interface SearchOptions extends CallOptions {
-  /** The number of matches: 1 to 100. Default: 10. */
-  topK?: number;
-  /** Selects matches. */
-  filter?: MessageFilter;
-  /** The revision of a write that the search includes. Default: the newest messages. */
-  atLeastAsFresh?: string;
-  /** The user's time zone, for times in the query such as "yesterday": `Europe/Berlin`. Default: UTC. */
-  timeZone?: string;
-  /** Other fields of the request. */
-  request?: Partial<MessageInitShape<typeof SearchRequestSchema>>;
 }
 
 /** How stored messages are listed. */
@@ -235,7 +205,7 @@ export class Session {
   readonly #target: MessageInitShape<typeof TargetSchema>;
   readonly #contexts: Client<typeof ContextService>;
   readonly #service: Client<typeof MessageService>;
-  readonly #recalls: Client<typeof RecallService>;
+  readonly #recalls: Recalls;
   readonly #threads: Client<typeof ThreadService>;
   readonly #events: Client<typeof EventService>;
   readonly #files: Client<typeof FileService>;
@@ -255,7 +225,7 @@ export class Session {
     this.#target = { target: { case: "thread", value: this.ref } };
     this.#contexts = createClient(ContextService, transport);
     this.#service = createClient(MessageService, transport);
-    this.#recalls = createClient(RecallService, transport);
+    this.#recalls = new Recalls(transport);
     this.#threads = createClient(ThreadService, transport);
     this.#events = createClient(EventService, transport);
     this.#files = createClient(FileService, transport);
@@ -290,14 +260,15 @@ export class Session {
         filter: messageFilter(options.filter),
         freshness: freshness(options.atLeastAsFresh),
         explain: options.explain,
-        queryTime: options.timeZone ? { timeZone: options.timeZone } : undefined,
+        queryTime: queryTime(options),
+        ...memoryTimes(options),
         ...request,
         formats: [FORMATS[format]],
       } as MessageInitShape<typeof BuildContextRequestSchema>,
       callOptions(options),
     );
     const body = response.rendered[0]?.body ?? "";
-    const info: ContextInfo = { body, totalTokens: response.totalTokens, response };
+    const info: ContextInfo = { body, totalTokens: response.totalTokens, namedTimes: response.namedTimes, response };
     return { ...fieldsOf(format, body), ...info };
   }
 
@@ -324,42 +295,19 @@ export class Session {
     );
   }
 
-  /** The newest messages and the best matches with their neighbors, in conversation order. */
-  async recall(query: string, options: RecallOptions = {}): Promise<RecallResult> {
-    const { maxTokens, filter, atLeastAsFresh, explain, timeZone, request } = options;
-    const budget = maxTokens === undefined ? undefined : ({ case: "maxTokens", value: maxTokens } as const);
-    const response = await this.#recalls.recall(
-      {
-        target: this.#target,
-        query,
-        budget,
-        filter: messageFilter(filter),
-        freshness: freshness(atLeastAsFresh),
-        explain,
-        queryTime: timeZone ? { timeZone } : undefined,
-        ...request,
-      } as MessageInitShape<typeof RecallRequestSchema>,
-      callOptions(options),
-    );
-    return Object.assign(response, { messages: response.messages.map(withMessage) });
+  /**
+   * The newest messages and the best matches with their neighbors, in conversation order.
+   *
+   * @param query the text to match. Empty: the newest messages of the time in the filter match; without
+   *   such a time only the newest messages of the conversation are returned.
+   */
+  recall(query: string, options: RecallOptions = {}): Promise<RecallResult> {
+    return this.#recalls.recall(this.#target, query, options);
   }
 
   /** The best matches only, best first. */
-  async search(query: string, options: SearchOptions = {}): Promise<SearchResult> {
-    const { topK, filter, atLeastAsFresh, timeZone, request } = options;
-    const response = await this.#recalls.search(
-      {
-        target: this.#target,
-        query,
-        topK,
-        filter: messageFilter(filter),
-        freshness: freshness(atLeastAsFresh),
-        queryTime: timeZone ? { timeZone } : undefined,
-        ...request,
-      } as MessageInitShape<typeof SearchRequestSchema>,
-      callOptions(options),
-    );
-    return Object.assign(response, { matches: response.matches.map(withMessage) });
+  search(query: string, options: SearchOptions = {}): Promise<SearchResult> {
+    return this.#recalls.search(this.#target, query, options);
   }
 
   /** All stored messages on all branches, read in pages as they are needed. A session without a thread has none. */

@@ -7,7 +7,8 @@ export {
   type TransactionListOptions,
   type UserScope,
 } from "./admin.js";
-export { BaseClient, Threads, type ThreadListOptions } from "./client.js";
+export { App, type NewMemoryKind, type Policy, type PolicyOptions } from "./app.js";
+export { BaseClient } from "./client.js";
 export { RecollectError, type FieldError } from "./errors.js";
 export {
   Files,
@@ -24,6 +25,7 @@ export {
   type MemoryFilter,
   type MemoryListOptions,
   type MemorySearchOptions,
+  type MemoryTimes,
   type NewMemory,
   type ProfileOptions,
   type UserNames,
@@ -40,6 +42,7 @@ export {
 } from "./messages.js";
 export type { ExportOptions, ImportedRecords, ImportOptions } from "./transfer.js";
 export type { ApiKey, CallOptions, CommonOptions, RetryOptions } from "./options.js";
+export type { QueryTimes, RecallOptions, SearchOptions } from "./recalls.js";
 export { render, type Renderable } from "./render.js";
 export {
   Session,
@@ -55,8 +58,6 @@ export {
   type MessagesOptions,
   type NewEvent,
   type ProviderAppendOptions,
-  type RecallOptions,
-  type SearchOptions,
   type SessionNames,
 } from "./session.js";
 export type {
@@ -72,6 +73,8 @@ export type {
   StoredMessage,
   StoredThread,
 } from "./stored.js";
+export { Subscriptions, type SubscriptionChanges, type SubscriptionOptions } from "./subscriptions.js";
+export { Threads, type ThreadListOptions, type ThreadOwner } from "./threads.js";
 export { reliable } from "./transport.js";
 export { NO_USER, type NoUser, type User } from "./user.js";
 export type { ModelClient, WrapOptions, WrappedNames } from "./wrap.js";

@@ -1,5 +1,8 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { CallOptions, Client } from "@connectrpc/connect";
+import { Code, type CallOptions, type Client } from "@connectrpc/connect";
+import { RecollectError } from "./errors.js";
+import type { RetryOptions } from "./options.js";
+import { resumeDelay, sleep } from "./transport.js";
 
 type Stream = (input: unknown, options?: CallOptions) => AsyncIterable<unknown>;
 
@@ -54,4 +57,28 @@ function ended<T>(messages: AsyncIterable<T>, end: () => void): AsyncIterable<T>
       };
     },
   };
+}
+
+/** The messages of a stream that is opened again when its connection is lost, or when it has lasted as long as it may. */
+export async function* resumed<T>(
+  open: () => AsyncIterable<T>,
+  retry: RetryOptions | undefined,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<T, void, undefined> {
+  for (let failures = 0; ; ) {
+    try {
+      for await (const message of open()) {
+        failures = 0;
+        yield message;
+      }
+      return;
+    } catch (error) {
+      if (!(error instanceof RecollectError) || signal?.aborted) throw error;
+      // Without a deadline of the client, it is the server that ends a stream which works.
+      failures = error.code === Code.DeadlineExceeded ? 0 : failures + 1;
+      const delay = resumeDelay(error, failures, retry);
+      if (delay === undefined) throw error;
+      await sleep(delay, signal, error);
+    }
+  }
 }

@@ -11,7 +11,7 @@ import {
 } from "./gen/recollect/v1/transfer_service_pb.js";
 import { callOptions, type CallOptions } from "./options.js";
 import { withEndingStreams } from "./streams.js";
-import { userId, type User } from "./user.js";
+import { ownerTarget, type User } from "./user.js";
 
 /** What is exported. Default: all data of the tenant. */
 export interface ExportOptions extends CallOptions {
@@ -89,10 +89,5 @@ function target({ app, user, threadId }: ExportOptions): MessageInitShape<typeof
   if (threadId !== undefined) {
     return { target: { case: "thread", value: { thread: { case: "threadId", value: threadId } } } };
   }
-  if (app === undefined) {
-    if (user !== undefined) throw new TypeError("a user belongs to an app: name it too");
-    return undefined;
-  }
-  if (user === undefined) return { target: { case: "app", value: { appId: app } } };
-  return { target: { case: "user", value: { appId: app, userId: userId(user) } } };
+  return ownerTarget(app, user);
 }

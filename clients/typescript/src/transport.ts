@@ -108,14 +108,33 @@ function retryDelay<I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
   input: MessageInitShape<I>,
   attempt: number,
-  { maxAttempts = 7, initialBackoffMs = 100, maxBackoffMs = 5_000 }: RetryOptions = {},
+  retry: RetryOptions = {},
 ): number | undefined {
-  if (attempt >= maxAttempts) return undefined;
   // The server refused the call before it did anything.
   const refused = error.code === Code.ResourceExhausted && error.retryAfterMs !== undefined;
   // The call may have been executed.
   const unknown = error.code === Code.Unavailable && isRepeatable(method, input);
-  if (!refused && !unknown) return undefined;
+  return refused || unknown ? pause(error, attempt, retry) : undefined;
+}
+
+/**
+ * The wait before a stream is opened again that an error ended, in milliseconds; undefined: the error
+ * is final.
+ *
+ * @param failures the number of streams in a row that failed.
+ */
+export function resumeDelay(error: RecollectError, failures: number, retry: RetryOptions = {}): number | undefined {
+  const passing = [Code.Unavailable, Code.DeadlineExceeded].includes(error.code) || error.retryAfterMs !== undefined;
+  return passing ? pause(error, failures, retry) : undefined;
+}
+
+/** The wait after a failure that passes; undefined: there were enough attempts. */
+function pause(
+  error: RecollectError,
+  attempt: number,
+  { maxAttempts = 7, initialBackoffMs = 100, maxBackoffMs = 5_000 }: RetryOptions,
+): number | undefined {
+  if (attempt >= maxAttempts) return undefined;
   const backoff = Math.min(maxBackoffMs, initialBackoffMs * 2 ** (attempt - 1));
   return Math.max(error.retryAfterMs ?? 0, backoff / 2) + (Math.random() * backoff) / 2;
 }
@@ -141,7 +160,8 @@ function hasPrecondition<I extends DescMessage, O extends DescMessage>(
   return method.input.fields.some((field) => PRECONDITIONS.has(field.name) && request.isSet(field));
 }
 
-function sleep(milliseconds: number, signal: AbortSignal | undefined, error: RecollectError): Promise<void> {
+/** Waits. It throws the error if the signal is aborted meanwhile. */
+export function sleep(milliseconds: number, signal: AbortSignal | undefined, error: RecollectError): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {
       clearTimeout(timer);

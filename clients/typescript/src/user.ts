@@ -1,4 +1,6 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { invalid } from "./errors.js";
+import type { TargetSchema } from "./gen/recollect/v1/thread_pb.js";
 
 /** See {@link NO_USER}. */
 export interface NoUser {
@@ -25,4 +27,14 @@ export function userId(user: User): string {
   if (isNoUser(user)) return "";
   if (typeof user === "string" && user !== "") return user;
   throw invalid("user", "is empty or missing: pass the id of the user, or NO_USER for what belongs to no user");
+}
+
+/** What belongs to a user of an app, or to all its users; undefined: all of the tenant. */
+export function ownerTarget(app: string | undefined, user: User | undefined): MessageInitShape<typeof TargetSchema> | undefined {
+  if (app === undefined) {
+    if (user !== undefined) throw new TypeError("a user belongs to an app: name it too");
+    return undefined;
+  }
+  if (user === undefined) return { target: { case: "app", value: { appId: app } } };
+  return { target: { case: "user", value: { appId: app, userId: userId(user) } } };
 }

@@ -30,6 +30,7 @@ export class Recollect extends BaseClient {
     const { address, fetch, interceptors } = options;
     const baseUrl = address.replace(/\/+$/, "");
     checkPlaintextKey(baseUrl, options);
-    super(reliable(createConnectTransport({ baseUrl, fetch, interceptors, useBinaryFormat: false }), options, { address: baseUrl }), baseUrl);
+    const transport = createConnectTransport({ baseUrl, fetch, interceptors, useBinaryFormat: false });
+    super(reliable(transport, options, { address: baseUrl }), baseUrl, options.retry);
   }
 }

@@ -101,6 +101,13 @@ func TestABatchThatWasNotFinishedComesAgain(t *testing.T) {
 	}
 }
 
+func TestAQuietStreamThatTheServerEndsIsOpenedAgainHoweverOften(t *testing.T) {
+	late := scripted(codes.DeadlineExceeded, "", 0)
+	script := &subscriptionScript{ends: []error{late, late, late, nil}}
+	equal(t, len(all(t, subscribed(t, script).Events(t.Context(), "crm"))), 0)
+	equal(t, script.streams, 4)
+}
+
 func TestAStreamThatCannotBeResumedEndsWithItsError(t *testing.T) {
 	away := scripted(codes.Unavailable, "SERVER_STOPPING", 0)
 	denied := scripted(codes.PermissionDenied, "SCOPE_MISSING", 0)
@@ -152,6 +159,8 @@ func TestASubscriptionDeliversChanges(t *testing.T) {
 	found, err := subscriptions.Get(ctx, app)
 	check(t, err)
 	equal(t, found.GetAppId(), app)
+	_, err = subscriptions.RotateSecret(ctx, app)
+	equal(t, failure(t, err).Code, codes.InvalidArgument)
 	listed, err := subscriptions.List(ctx)
 	check(t, err)
 	names := map[string]bool{}

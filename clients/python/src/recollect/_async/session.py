@@ -83,6 +83,8 @@ class AsyncSession:
         max_wait: types.Duration | None = None,
         reference_time: datetime | None = None,
         time_zone: str = "",
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
         explain: bool = False,
         timeout: float | None = None,
     ) -> types.Context:
@@ -114,6 +116,8 @@ class AsyncSession:
             reference_time: when the query is asked, for times in it such as "yesterday". Default:
                 now.
             time_zone: where it is asked, such as `Europe/Berlin`. Default: UTC.
+            as_of: the time at which the long-term memories were true. Default: now.
+            known_at: the time at which they were believed. Default: now.
             explain: True: the result has the `policy` that applied and what was `omitted`.
             timeout: the seconds the call may take. Default: the client's.
         """
@@ -138,7 +142,9 @@ class AsyncSession:
             formats=[_requests.format_number(name) for name in _requests.formats(format)],
             explain=explain,
         )
-        _requests.fill(request, {"oversized_turn": oversized})
+        _requests.fill(
+            request, {"oversized_turn": oversized, "as_of": as_of, "known_at": known_at}
+        )
         response = await self._channels.stubs().context.BuildContext(request, timeout=timeout)
         return _results.context(response)
 
@@ -209,7 +215,9 @@ class AsyncSession:
         Where it searches, the policy's scope says: by default all threads of the user.
 
         Args:
-            query: the text to match: at most 8,192 characters. Empty: the newest messages only.
+            query: the text to match: at most 8,192 characters. Empty: with a time in filter, the
+                newest messages of that time match; without one, only the newest messages of the
+                conversation are returned.
             top_k: the maximum number of matches: 0 to 100. Default: the policy's, 5.
             max_tokens: the budget of all messages in tokens. Default: none.
             policy: what this request sets differently from the thread and the app.
@@ -788,7 +796,8 @@ class AsyncSession:
                 return
             except grpc.RpcError as failed:
                 error = call_error(failed, settings, _WATCH)
-                failures += 1
+                # Without a deadline of the client, it is the server that ends a stream which works.
+                failures = 0 if error.code == "DEADLINE_EXCEEDED" else failures + 1
                 if not error.may_resume or failures >= settings.retry.attempts:
                     raise error from failed
             finally:

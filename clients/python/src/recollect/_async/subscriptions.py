@@ -12,6 +12,7 @@ from recollect import _requests, v1
 from recollect._arguments import make
 from recollect._calls import call_error
 from recollect._connect import AsyncChannels
+from recollect.types import UNCHANGED, Unchanged
 
 _STREAM = "/recollect.v1.SubscriptionService/StreamEvents"
 
@@ -19,8 +20,7 @@ _STREAM = "/recollect.v1.SubscriptionService/StreamEvents"
 class AsyncSubscriptions:
     """Subscriptions of a tenant. `AsyncRecollect.subscriptions` is one.
 
-    Creating and deleting them needs a key with the scope `admin`, and so do the events of one
-    with a URL.
+    Changing them needs a key with the scope `admin`, and so do the events of one with a URL.
     """
 
     def __init__(self, channels: AsyncChannels) -> None:
@@ -58,12 +58,53 @@ class AsyncSubscriptions:
             request, timeout=timeout
         )
 
+    async def get(self, name: str, *, timeout: float | None = None) -> v1.Subscription:
+        """A subscription with what waits in it, and what was lost."""
+        request = make(v1.GetSubscriptionRequest, name=name)
+        stubs = self._channels.stubs().subscription
+        return (await stubs.GetSubscription(request, timeout=timeout)).subscription
+
     async def list(self, *, timeout: float | None = None) -> Sequence[v1.Subscription]:
         """All subscriptions, by name, with what waits in them."""
         request = v1.ListSubscriptionsRequest()
         stubs = self._channels.stubs().subscription
         response = await stubs.ListSubscriptions(request, timeout=timeout)
         return response.subscriptions
+
+    async def update(
+        self,
+        name: str,
+        *,
+        enabled: bool | Unchanged = UNCHANGED,
+        url: str | Unchanged = UNCHANGED,
+        actions: Sequence[str] | None | Unchanged = UNCHANGED,
+        timeout: float | None = None,
+    ) -> v1.Subscription:
+        """Changes a subscription: what is passed is replaced, and what is not passed stays. A
+        webhook that waits after a failure is sent again at once.
+
+        Args:
+            name: the name of the subscription.
+            enabled: whether changes become events, and events are sent.
+            url: another URL, of a subscription that has one.
+            actions: all kinds of changes from now on. None: every kind.
+            timeout: the seconds the call may take. Default: the client's.
+        """
+        changes = _requests.passed(enabled=enabled, url=url, actions=actions)
+        request = make(
+            v1.UpdateSubscriptionRequest,
+            subscription=_requests.fill(make(v1.Subscription, name=name), changes),
+            update_mask=_requests.mask(changes),
+        )
+        stubs = self._channels.stubs().subscription
+        return (await stubs.UpdateSubscription(request, timeout=timeout)).subscription
+
+    async def rotate_secret(self, name: str, *, timeout: float | None = None) -> str:
+        """Replaces the secret of a subscription with a URL, and returns the new one. For 24 hours
+        webhooks have the signature of the former one too."""
+        request = make(v1.RotateSubscriptionSecretRequest, name=name)
+        stubs = self._channels.stubs().subscription
+        return (await stubs.RotateSubscriptionSecret(request, timeout=timeout)).secret
 
     async def delete(self, name: str, *, timeout: float | None = None) -> bool:
         """Deletes a subscription with the events that wait in it. False: there was none."""
@@ -93,7 +134,8 @@ class AsyncSubscriptions:
                 return
             except grpc.RpcError as failed:
                 error = call_error(failed, settings, _STREAM)
-                failures += 1
+                # Without a deadline of the client, it is the server that ends a stream which works.
+                failures = 0 if error.code == "DEADLINE_EXCEEDED" else failures + 1
                 if not error.may_resume or failures >= settings.retry.attempts:
                     raise error from failed
             finally:

@@ -32,7 +32,8 @@ class AsyncThreads:
         """The best matches among the messages of all these threads, with their neighbors.
 
         Args:
-            query: the text to match: at most 8,192 characters.
+            query: the text to match: at most 8,192 characters. Empty: with a time in filter, the
+                newest messages of that time match; without one, none do.
             top_k: the maximum number of matches: 0 to 100. Default: the policy's, 5.
             max_tokens: the budget of all messages in tokens. Default: none.
             filter: selects matches.

@@ -149,18 +149,23 @@ class AsyncUser(AsyncThreads):
         *,
         max_tokens: int | None = None,
         model: str = "",
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
         timeout: float | None = None,
     ) -> types.Profile:
-        """What is known of the user today, on one page of bounded size. Lines of `text` are
-        stored text: give it to a model as data.
+        """What is known of the user, on one page of bounded size. Lines of `text` are stored
+        text: give it to a model as data.
 
         Args:
             max_tokens: the largest size of the page: 1 to 10,000. Default: the policy's
                 profile_tokens, or else 500.
             model: the model whose tokenizer counts. Default: `o200k_base`.
+            as_of: the time at which the memories were true. Default: now.
+            known_at: the time at which they were believed. Default: now.
             timeout: the seconds the call may take. Default: the client's.
         """
         request = make(v1.GetProfileRequest, user=self.ref, max_tokens=max_tokens, model=model)
+        _requests.fill(request, {"as_of": as_of, "known_at": known_at})
         response = await self._channels.stubs().memory.GetProfile(request, timeout=timeout)
         return _results.profile(response)
 

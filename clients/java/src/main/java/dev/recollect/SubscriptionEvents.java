@@ -6,6 +6,7 @@ import dev.recollect.v1.StreamEventsResponse;
 import dev.recollect.v1.SubscriptionEvent;
 import dev.recollect.v1.SubscriptionServiceGrpc;
 import io.grpc.ClientCall;
+import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ClientCalls;
 import java.time.Duration;
@@ -116,8 +117,9 @@ public final class SubscriptionEvents implements Iterable<SubscriptionEvent>, Au
             } catch (StatusRuntimeException failed) {
                 batches = null;
                 if (!isClosed()) {
-                    failures++;
                     var error = RecollectException.of(failed);
+                    // It is the server that ends a stream which works.
+                    failures = error.code() == Status.Code.DEADLINE_EXCEEDED ? 0 : failures + 1;
                     pause(reliable.delay(error, failures).orElseThrow(() -> error));
                 }
             }

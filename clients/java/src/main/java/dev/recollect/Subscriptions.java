@@ -3,9 +3,12 @@ package dev.recollect;
 import dev.recollect.v1.CreateSubscriptionRequest;
 import dev.recollect.v1.CreateSubscriptionResponse;
 import dev.recollect.v1.DeleteSubscriptionRequest;
+import dev.recollect.v1.GetSubscriptionRequest;
 import dev.recollect.v1.ListSubscriptionsRequest;
+import dev.recollect.v1.RotateSubscriptionSecretRequest;
 import dev.recollect.v1.Subscription;
 import dev.recollect.v1.SubscriptionServiceGrpc;
+import dev.recollect.v1.UpdateSubscriptionRequest;
 import java.util.List;
 import java.util.function.Consumer;
 
@@ -42,11 +45,39 @@ public final class Subscriptions {
         return Calls.await(calls.start(SubscriptionServiceGrpc.getCreateSubscriptionMethod(), builder.build()));
     }
 
+    /** A subscription with what waits in it, and what was lost. */
+    public Subscription get(String name) {
+        var request = GetSubscriptionRequest.newBuilder().setName(name).build();
+        return Calls.await(calls.start(SubscriptionServiceGrpc.getGetSubscriptionMethod(), request))
+                .getSubscription();
+    }
+
     /** All subscriptions, by name, with what waits in them. */
     public List<Subscription> list() {
         var request = ListSubscriptionsRequest.getDefaultInstance();
         return Calls.await(calls.start(SubscriptionServiceGrpc.getListSubscriptionsMethod(), request))
                 .getSubscriptionsList();
+    }
+
+    /**
+     * Changes the named fields of the subscription with the name of this one: {@code enabled}, {@code url}
+     * and {@code actions}. A webhook that waits after a failure is sent again at once.
+     */
+    public Subscription update(Subscription subscription, String... fields) {
+        var request = UpdateSubscriptionRequest.newBuilder().setSubscription(subscription);
+        request.getUpdateMaskBuilder().addAllPaths(List.of(fields));
+        return Calls.await(calls.start(SubscriptionServiceGrpc.getUpdateSubscriptionMethod(), request.build()))
+                .getSubscription();
+    }
+
+    /**
+     * Replaces the secret of a subscription with a URL, and returns the new one. For 24 hours webhooks
+     * have the signature of the former one too.
+     */
+    public String rotateSecret(String name) {
+        var request = RotateSubscriptionSecretRequest.newBuilder().setName(name).build();
+        return Calls.await(calls.start(SubscriptionServiceGrpc.getRotateSubscriptionSecretMethod(), request))
+                .getSecret();
     }
 
     /** Deletes a subscription with the events that wait in it. False: there was none. */

@@ -238,6 +238,10 @@ class ServerTest {
             assertEquals(2, event.getItemCount());
         }
         assertTrue(subscriptions.list().stream().map(Subscription::getName).anyMatch(app::equals));
+        assertFalse(subscriptions.update(Subscription.newBuilder().setName(app).build(), "enabled").getEnabled());
+        assertFalse(subscriptions.get(app).getEnabled());
+        var refused = assertThrows(RecollectException.class, () -> subscriptions.rotateSecret(app));
+        assertEquals(Status.Code.INVALID_ARGUMENT, refused.code(), "no URL");
         assertTrue(subscriptions.delete(app));
         assertFalse(subscriptions.delete(app));
     }

@@ -107,6 +107,14 @@ class SubscriptionEventsTest {
     }
 
     @Test
+    void aQuietStreamThatTheServerEndsIsOpenedAgainHoweverOften() {
+        try (var events = subscriptions.events("quiet")) {
+            assertFalse(events.iterator().hasNext());
+        }
+        assertEquals(ATTEMPTS + 2, streams.get());
+    }
+
+    @Test
     void closingEndsTheLoopOfAnotherThread() throws Exception {
         try (var events = subscriptions.events("hanging")) {
             var hasNext = CompletableFuture.supplyAsync(events.iterator()::hasNext);
@@ -121,10 +129,17 @@ class SubscriptionEventsTest {
     private final class ScriptedSubscriptions extends SubscriptionServiceGrpc.SubscriptionServiceImplBase {
         @Override
         public void streamEvents(StreamEventsRequest request, StreamObserver<StreamEventsResponse> answer) {
-            streams.incrementAndGet();
+            var opened = streams.incrementAndGet();
             switch (request.getName()) {
                 case "missing" -> answer.onError(Status.NOT_FOUND.asRuntimeException());
                 case "failing" -> answer.onError(Status.UNAVAILABLE.asRuntimeException());
+                case "quiet" -> {
+                    if (opened <= ATTEMPTS + 1) {
+                        answer.onError(Status.DEADLINE_EXCEEDED.asRuntimeException());
+                    } else {
+                        answer.onCompleted();
+                    }
+                }
                 case "hanging" -> hanging.countDown();
                 default -> sendBatch(answer);
             }
