@@ -221,7 +221,7 @@ type RecallResponse struct {
 	// tokenizer is the encoding that tokens were counted with, such as `o200k_base`.
 	Tokenizer string `protobuf:"bytes,3,opt,name=tokenizer,proto3" json:"tokenizer,omitempty"`
 	// degradations list what is missing from the response because a component was
-	// unavailable or behind, or a list by time too long. Empty: nothing.
+	// unavailable or behind, or because a list by time was too long. Empty: nothing.
 	Degradations []*Degradation `protobuf:"bytes,4,rep,name=degradations,proto3" json:"degradations,omitempty"`
 	// omitted lists candidates that were left out, with reasons, if explain is set:
 	// at most 200.

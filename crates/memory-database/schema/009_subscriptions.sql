@@ -62,9 +62,9 @@ GRANT SELECT (tenant_id, name, number, pushes, enabled, batch, dropped_count, av
 -- Changes that a subscription has yet to deliver, without content. Each is written in the change's
 -- own transaction. Changes of a thread are made under its lock, and those of memories, which may name
 -- the thread that they came from, under that of their user: of changes under one lock, the ids are in
--- the order of the commits. Others, of which neither began after the other had been committed, may
--- become visible in another order than that of their ids: readers take what they see, and delete what
--- was acknowledged, never all up to an id.
+-- the order of the commits. Changes under different locks that are made at the same time may become
+-- visible in another order than that of their ids: readers take what they see, and delete what was
+-- acknowledged, never all up to an id.
 CREATE TABLE recollect.subscription_events (
     tenant_id text NOT NULL,
     -- The number of the subscription.

@@ -199,8 +199,8 @@ Without this command the background extracts once 1,000 tokens wait, or when the
 has been quiet for 5 seconds, unless the server sets another time. Nothing is extracted from
 imported messages, nor where the policy's extraction is off.
 
-The newest 50 memories that come from the conversation are shown. With --json the state of the
-extraction is one object, and they are another. Exit code 0 also if it is not complete.")]
+The newest 50 memories that come from the conversation are shown. With --json the first line is the
+state of the extraction, and the second the memories. The exit code is 0 also if it is not complete.")]
 pub struct ExtractMemoriesArgs {
     #[command(flatten)]
     pub named: Named,

@@ -75,8 +75,8 @@ impl Content {
 }
 
 /// Merges the pieces: without duplicates by id and content, except those that are kept, within the
-/// budget, ordered by thread and seq. The budget is spent in this order: the window, newest first; the
-/// matches, best first; the neighbors, first of better matches, then nearer ones.
+/// budget, ordered by thread and seq. The budget is spent in this order: the window, newest first;
+/// the matches, best first; the neighbors, first of better matches, then nearer ones.
 pub(crate) fn merge(pieces: MergeInput, max_tokens: Option<usize>, tokenizer: Tokenizer) -> Merged {
     let mut entries = Entries {
         keeps_repeats: pieces.keeps_repeats,

@@ -6,7 +6,8 @@ use memory_contract::proto::{
     CreateApiKeyRequest, ExtractionStrategy, KeyBounds, KeyScope, MemoryPolicy,
 };
 use recollect_tests::{
-    Client, Dynamic, Http, Mcp, PLAIN, VALID_REQUESTS, app, apply, recollect, trial, turn,
+    Client, Dynamic, Http, Mcp, PLAIN, SOON, VALID_REQUESTS, app, apply, eventually, recollect,
+    trial, turn,
 };
 use serde_json::{Value, json};
 use tonic::{Code, Status};
@@ -416,6 +417,8 @@ async fn a_key_of_one_user_extracts_and_lists_memories_of_this_user() {
         ("RECOLLECT_API_KEY", secret.as_str()),
     ];
     let args = ["memory", "extract", &thread_id, "--wait", "30s"];
-    let shown = recollect(&args, &env).ok().stdout;
-    assert!(shown.contains("Bergen"), "{shown}");
+    eventually("the fact is extracted", SOON, async || {
+        recollect(&args, &env).ok().stdout.contains("Bergen")
+    })
+    .await;
 }

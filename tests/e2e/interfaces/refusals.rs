@@ -62,7 +62,6 @@ MessageService/AppendMessages {"thread": $SESSION, "messages": []} append_messag
 MessageService/AppendMessages {"thread": $SESSION, "messages": [{"role": 1, "parts": [{"text": "\u0000"}]}]} append_messages {"session":"thread:1","messages":[{"role":"user","text":"\u0000"}]}
 MessageService/AppendMessages {"thread": $SESSION, "messages": [{"role": 1, "parts": [{"text": "x"}]}], "request_id": "x"} append_messages {"session":"thread:1","messages":[{"role":"user","text":"x"}],"request_id":"x"}
 ThreadService/ListThreads {"target": {"user": $USER}, "page_size": 20, "page_token": "x", "order_by": "update_time desc"} list_sessions {"page_token":"x"}
-MemoryService/SearchMemories {"target": {"user": $USER}, "query": "", "top_k": 5} recall {"query":""}
 MemoryService/SearchMemories {"target": {"user": $USER}, "query": "$LONG", "top_k": 5} recall {"query":"$LONG"}
 MemoryService/ListMemories {"target": {"user": $USER}, "page_size": 20, "page_token": "x"} list_memories {"page_token":"x"}
 MemoryService/AddMemories {"user": $USER, "memories": [{"text": ""}]} remember {"text":""}

@@ -19,7 +19,7 @@ const TOOLS: [(&str, bool, bool); 11] = [
     ("context", true, false),
     ("profile", true, false),
     ("append_messages", false, false),
-    ("extract_memories", false, false),
+    ("extract_memories", false, true),
     ("history", true, false),
     ("list_sessions", true, false),
     ("list_memories", true, false),

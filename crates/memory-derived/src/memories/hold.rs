@@ -45,8 +45,8 @@ pub struct HeldMemory {
 
 impl MemoryStore<'_> {
     /// Reads the memories of one user, or of an app and no user, that hold, or held at `times`, at
-    /// most `limit`: pinned ones, then lasting facts, then events; of each those used or stored on the latest
-    /// day, the newest first. None where `owners` are all users of an app.
+    /// most `limit`: pinned ones, then lasting facts, then events; of each those used or stored on
+    /// the latest day, the newest first. None where `owners` are all users of an app.
     ///
     /// # Errors
     /// Only errors of the database.

@@ -26,7 +26,7 @@ pub(super) struct Extract {
 /// Answer of `extract_memories`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Extracted {
-    /// True if all messages of the conversation were read for memories.
+    /// True if all messages that the conversation had at the time of the call were read for memories.
     complete: bool,
     /// The number of messages that were not read yet.
     waiting_messages: i32,
@@ -50,7 +50,7 @@ impl MemoryTool for Extract {
         the last message; call it after `append_messages` only if you need the memories at once, \
         then read them with `recall` or `list_memories`. If the app extracts none, it is refused: \
         call `remember` for single facts.";
-    const EFFECT: Effect = Effect::Adds;
+    const EFFECT: Effect = Effect::Corrects;
     type Answer = Extracted;
 
     async fn run(self, call: &Call) -> Result<Extracted, Failure> {
@@ -75,11 +75,14 @@ impl MemoryTool for Extract {
     }
 
     fn text(answer: &Extracted) -> String {
-        let mut text = match answer.complete {
-            true => "All messages were read for memories.".to_owned(),
-            false => format!(
-                "{} message(s) were not read for memories yet; call again to wait longer.",
-                answer.waiting_messages
+        let waiting = answer.waiting_messages;
+        let mut text = match (answer.complete, waiting) {
+            (true, 0) => "All messages were read for memories.".to_owned(),
+            (true, _) => format!(
+                "The messages were read for memories; {waiting} appended meanwhile were not."
+            ),
+            (false, _) => format!(
+                "{waiting} message(s) were not read for memories yet; call again to wait longer."
             ),
         };
         if !answer.last_error.is_empty() {

@@ -82,7 +82,7 @@ pub(super) struct Recalled {
     /// The past times that the query names, as they were read. Absent: none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     named_times: Vec<ReadTime>,
-    /// What is missing because a component was unavailable. Absent: nothing.
+    /// What is missing because a component was unavailable or a list was too long. Absent: nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<String>,
 }
@@ -300,11 +300,12 @@ async fn messages(
         }
     });
     let named_times = found.named_times.into_iter().map(Into::into);
-    Ok((
-        messages.collect(),
-        named_times.collect(),
-        missing_parts(found.degradations),
-    ))
+    let mut notes = missing_parts(found.degradations);
+    let cut: i64 = found.cuts.iter().map(|cut| cut.message_count).sum();
+    if cut > 0 {
+        notes.push(format!("{cut} message(s) did not fit into `max_tokens`"));
+    }
+    Ok((messages.collect(), named_times.collect(), notes))
 }
 
 /// Threads by id, without those that cannot be read.

@@ -11,10 +11,10 @@ use crate::error::RecallError;
 use crate::query::{Degradation, DegradationReason, RecallQuery};
 use crate::rank::Ranked;
 
-/// The pages that a list begins to read, for all apps of a space together. A page reads at most
-/// 5,000 messages, on which it tests the filter: 50,000 take about half a second. Without a bound
-/// a filter that few messages pass would read all that an app has of the time, until the call's
-/// deadline.
+/// The pages that a list reads, for all apps of a space together: more where the space has more apps,
+/// of each of which one page is read. A page of an app or a user tests the filter on at most 5,000
+/// messages: 50,000 take about half a second. Without a bound a filter that few messages pass would
+/// read all that an app has of the time, until the call's deadline.
 const MOST_PAGES: usize = 10;
 /// The most messages of a page after the first, which replaces messages on inactive branches.
 const LATER_PAGE: usize = 500;
@@ -167,8 +167,8 @@ fn list_is_cut() -> Degradation {
     Degradation {
         reason: DegradationReason::ListCut,
         message:
-            "few of the newest messages of that time pass the filter; older ones were not read: \
-                  to list them, narrow the time in `filter`"
+            "as many of the newest messages of that time were read as one call may; older ones may \
+             be missing: to list them, narrow the time in `filter`"
                 .to_owned(),
     }
 }

@@ -345,18 +345,21 @@ fn print_extracted(
             one_line(&extracted.last_error, 400)
         );
     }
-    match (extracted.complete, extracted.languages.as_str()) {
-        (true, "") => println!("Complete: all messages were read."),
-        (true, languages) => println!(
-            "Complete: all messages were read. The server has no language model; it recognizes \
-             statements in {languages}."
-        ),
+    let waiting = count(extracted.waiting_message_count, "message");
+    match (extracted.complete, extracted.waiting_message_count) {
+        (true, 0) => println!("Complete: all messages were read."),
+        (true, _) => println!("Complete, but for what was appended meanwhile: {waiting}."),
         (false, _) => println!(
-            "Not complete; still to read: {}. The background goes on. Run the command again to \
-             wait for it, at most {} at a time.",
-            count(extracted.waiting_message_count, "message"),
+            "Not complete; still to read: {waiting}. The background goes on. Run the command again \
+             to wait for it, at most {} at a time.",
             duration(limits::MAX_WAIT)
         ),
+    }
+    if extracted.complete && !extracted.languages.is_empty() {
+        println!(
+            "The server has no language model; it recognizes statements in {}.",
+            extracted.languages
+        );
     }
     Ok(())
 }
