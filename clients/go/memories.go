@@ -71,8 +71,8 @@ func (m *Memories) List(ctx context.Context, options ...func(*pb.ListMemoriesReq
 	})
 }
 
-// Profile returns what is known of the user today, on one page. Its text is stored text: give it
-// to a model as data. Options set fields of the request, such as MaxTokens.
+// Profile returns what is known of the user, by default today, on one page. Its text is stored
+// text: give it to a model as data. Options set fields of the request, such as MaxTokens and AsOf.
 func (m *Memories) Profile(ctx context.Context, options ...func(*pb.GetProfileRequest)) (*pb.GetProfileResponse, error) {
 	request := &pb.GetProfileRequest{User: m.user}
 	return call(ctx, m.invalid, m.service().GetProfile, request, options)

@@ -38,6 +38,9 @@ func (f *Files) Handle(ctx context.Context, command any) (string, error) {
 		return "", err
 	}
 	said, err := f.carryOut(ctx, given)
+	if err == nil {
+		return said, nil
+	}
 	var refused refusal
 	if errors.As(err, &refused) {
 		return string(refused), nil
@@ -48,7 +51,7 @@ func (f *Files) Handle(ctx context.Context, command any) (string, error) {
 			return said, nil
 		}
 	}
-	return said, err
+	return "", err
 }
 
 func (f *Files) carryOut(ctx context.Context, given *toolCommand) (string, error) {
@@ -140,19 +143,15 @@ type toolCommand struct {
 	refused error
 }
 
-// readCommand reads a command. A value that is no object has no fields.
+// readCommand reads a command. What is no JSON object has no fields.
 func readCommand(command any) (*toolCommand, error) {
 	text, err := ToJSON(command)
 	if err != nil {
 		return nil, fmt.Errorf("recollect: the command: %w", err)
 	}
-	var value json.RawMessage
-	if err := FromJSON(text, &value); err != nil {
-		return nil, err
-	}
 	given := &toolCommand{}
-	// It fails for other values than objects alone.
-	_ = json.Unmarshal(value, &given.fields)
+	// It fails for anything but an object, also for one that was cut off.
+	_ = json.Unmarshal([]byte(text), &given.fields)
 	return given, nil
 }
 

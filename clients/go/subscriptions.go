@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
@@ -70,7 +71,8 @@ func (s *Subscriptions) Delete(ctx context.Context, name string) (bool, error) {
 // Events returns the events of a subscription, from the first that was not acknowledged on, and
 // waits for more. A batch is acknowledged when the event after it is asked for: one that was not
 // finished comes again, with the same event_id. A lost connection is made again. The first error
-// ends it; so does the end of the context.
+// ends it, also that of a context that ended. [Subscriptions.Get] counts the events that were lost
+// (DroppedCount).
 //
 //	for event, err := range client.Subscriptions().Events(ctx, "crm") { … }
 func (s *Subscriptions) Events(ctx context.Context, name string) iter.Seq2[*pb.SubscriptionEvent, error] {
@@ -91,17 +93,12 @@ func (s *Subscriptions) Events(ctx context.Context, name string) iter.Seq2[*pb.S
 			return true
 		}
 		for {
+			opened := time.Now()
 			err := s.stream(ctx, name, deliver)
 			if err == nil {
 				return
 			}
-			failures++
-			var failed *Error
-			if errors.As(err, &failed) && failed.Code == codes.DeadlineExceeded {
-				// It is the server that ends a stream which works.
-				failures = 0
-			}
-			if !s.client.resumes(ctx, err, failures) {
+			if !s.client.resumes(ctx, err, time.Since(opened), &failures) {
 				yield(nil, err)
 				return
 			}
@@ -126,12 +123,18 @@ func (s *Subscriptions) stream(ctx context.Context, name string, deliver func(*p
 	return err
 }
 
-// resumes waits after a failure of a stream, and reports whether the stream may be opened again.
-func (c *Client) resumes(ctx context.Context, err error, failures int) bool {
+// resumes waits after a failure of a stream, and reports whether the stream may be opened again. It
+// counts the failures in a row, without those of streams that had worked.
+func (c *Client) resumes(ctx context.Context, err error, lasted time.Duration, failures *int) bool {
 	var failed *Error
-	if ctx.Err() != nil || failures >= c.retry.MaxAttempts || !errors.As(err, &failed) {
+	if ctx.Err() != nil || !errors.As(err, &failed) {
 		return false
 	}
+	*failures++
+	// It is the server that ends a stream which works, or a proxy. A second allows for connecting.
+	if failed.Code == codes.DeadlineExceeded || lasted > max(c.retry.MaxBackoff, time.Second) {
+		*failures = 0
+	}
 	passing := failed.Code == codes.Unavailable || failed.Code == codes.DeadlineExceeded || failed.RetryAfter > 0
-	return passing && wait(ctx, c.retry.pause(max(1, failures), failed.RetryAfter))
+	return passing && *failures < c.retry.MaxAttempts && wait(ctx, c.retry.pause(max(1, *failures), failed.RetryAfter))
 }

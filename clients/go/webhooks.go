@@ -31,7 +31,7 @@ type Webhook struct {
 }
 
 // VerifyWebhook checks that a request is a webhook of this server, by Standard Webhooks, and
-// returns what it sends. Answer another request with 401.
+// returns what it sends. Answer 401 to a request that VerifyWebhook refuses.
 //
 // The body is that of the request as it was received, and the secret that of the subscription:
 // whsec_…. It is an error if the request is not signed with the secret, or if its time differs by

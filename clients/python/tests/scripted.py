@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent import futures
 from typing import Any
@@ -32,9 +33,10 @@ def fail(
     reason: str = "",
     retry_after: float | None = None,
     fields: dict[str, str] | None = None,
+    after: float = 0.0,
     **metadata: str,
 ) -> Failure:
-    """Ends a call as a Recollect server does."""
+    """Ends a call as a Recollect server does, after these seconds."""
     details: list[Any] = []
     if reason:
         details.append(
@@ -58,6 +60,7 @@ def fail(
         if details:
             trailer = ("grpc-status-details-bin", status.SerializeToString())
             context.set_trailing_metadata((trailer,))
+        time.sleep(after)
         context.abort(code, message)
 
     return end

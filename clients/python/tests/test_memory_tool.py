@@ -89,6 +89,6 @@ def test_what_a_command_needs_is_required_with_its_type() -> None:
     for line in lines:
         said = refused("insert", insert_line=line, insert_text="x")
         assert f"Invalid `insert_line` parameter: {line}" in said
-    ranges: list[Any] = [[1], ["one", "two"], "1-2", [3, 2], [1, 1.5], [2, -2], {}]
+    ranges: list[Any] = [[1], ["one", "two"], "1-2", [3, 2], [1, 1.5], [2, -2], [2**31, -1], {}]
     for view_range in ranges:
         assert "Invalid `view_range` parameter" in refused("view", view_range=view_range)

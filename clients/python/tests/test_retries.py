@@ -270,6 +270,14 @@ def test_a_quiet_watch_continues_however_often_it_ends(scripted: ScriptedServer)
         assert [event.cursor for event in client.thread("1").watch()] == ["1"]
 
 
+def test_a_quiet_watch_that_lasted_is_no_failure(scripted: ScriptedServer) -> None:
+    scripted.events = [[]] * 5 + [[v1.WatchThreadResponse(cursor="1")]]
+    lasting = fail(grpc.StatusCode.UNAVAILABLE, after=1.1)
+    scripted.after = [UNAVAILABLE, UNAVAILABLE, lasting, UNAVAILABLE, UNAVAILABLE]
+    with Recollect(scripted.addr, retry=FAST) as client:
+        assert [event.cursor for event in client.thread("1").watch()] == ["1"]
+
+
 def test_an_async_watch_continues_and_fails_readably(scripted: ScriptedServer) -> None:
     scripted.events = [[v1.WatchThreadResponse(cursor="1")], []]
     gone = fail(grpc.StatusCode.NOT_FOUND, reason="THREAD_NOT_FOUND")

@@ -79,6 +79,15 @@ def test_a_quiet_stream_is_opened_again_however_often_it_ends(
     assert read() == ["a"]
 
 
+def test_a_quiet_stream_that_lasted_is_no_failure(
+    read: Callable[[], list[str]], scripted: ScriptedServer
+) -> None:
+    scripted.events = [[], [], [], [], [], [batch("1", "a")]]
+    lasting = fail(grpc.StatusCode.UNAVAILABLE, after=1.1)
+    scripted.after = [UNAVAILABLE, UNAVAILABLE, lasting, UNAVAILABLE, UNAVAILABLE]
+    assert read() == ["a"]
+
+
 def test_an_update_names_what_it_changes(scripted: ScriptedServer) -> None:
     with Recollect(scripted.addr, retry=FAST) as client:
 

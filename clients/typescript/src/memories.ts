@@ -148,7 +148,7 @@ export class Memories {
     });
   }
 
-  /** What is known of the user, on one page. Its text is stored text: give it to a model as data. */
+  /** What is known of the user, by default today, on one page. Its text is stored text: give it to a model as data. */
   async profile(options: ProfileOptions = {}): Promise<GetProfileResponse> {
     const { maxTokens, model } = options;
     const request = { user: this.#user, maxTokens, model, ...memoryTimes(options) };

@@ -206,7 +206,7 @@ function refusal(given: Given, error: RecollectError): string | undefined {
       `of the file: [0, ${metadata.line_count}]`
     );
   }
-  return HELPED.includes(reason) ? `Error: The memory does not take this: ${error.message}` : undefined;
+  return HELPED.includes(reason) ? `Error: The memory does not take this: ${error.cause.rawMessage}` : undefined;
 }
 
 /** Lines with their numbers, which are six characters wide. */

@@ -1,8 +1,8 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { Code, type CallOptions, type Client } from "@connectrpc/connect";
+import type { CallOptions, Client } from "@connectrpc/connect";
 import { RecollectError } from "./errors.js";
 import type { RetryOptions } from "./options.js";
-import { resumeDelay, sleep } from "./transport.js";
+import { hadWorked, resumeDelay, sleep } from "./transport.js";
 
 type Stream = (input: unknown, options?: CallOptions) => AsyncIterable<unknown>;
 
@@ -66,6 +66,7 @@ export async function* resumed<T>(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<T, void, undefined> {
   for (let failures = 0; ; ) {
+    const opened = Date.now();
     try {
       for await (const message of open()) {
         failures = 0;
@@ -74,8 +75,7 @@ export async function* resumed<T>(
       return;
     } catch (error) {
       if (!(error instanceof RecollectError) || signal?.aborted) throw error;
-      // Without a deadline of the client, it is the server that ends a stream which works.
-      failures = error.code === Code.DeadlineExceeded ? 0 : failures + 1;
+      failures = hadWorked(error, Date.now() - opened, retry) ? 0 : failures + 1;
       const delay = resumeDelay(error, failures, retry);
       if (delay === undefined) throw error;
       await sleep(delay, signal, error);

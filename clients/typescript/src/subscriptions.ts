@@ -88,7 +88,8 @@ export class Subscriptions {
   /**
    * The events of a subscription, from the first that was not acknowledged on. A batch is acknowledged
    * when the event after it is asked for: one that was not finished comes again, with the same
-   * `eventId`. A lost connection is made again. It ends when its loop is left, or by the signal.
+   * `eventId`. A lost connection is made again. It ends when its loop is left, or by the signal. `get`
+   * counts the events that were lost (`droppedCount`).
    */
   async *events(name: string, options: Pick<CallOptions, "signal"> = {}): AsyncGenerator<SubscriptionEvent, void, undefined> {
     const { signal } = options;

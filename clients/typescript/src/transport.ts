@@ -23,6 +23,7 @@ export interface Server {
   isClosed?: () => boolean;
 }
 
+const MAX_BACKOFF_MS = 5_000;
 /** Fields that name a state. */
 const PRECONDITIONS = new Set(["precondition", "expected_head"]);
 
@@ -128,11 +129,18 @@ export function resumeDelay(error: RecollectError, failures: number, retry: Retr
   return passing ? pause(error, failures, retry) : undefined;
 }
 
+/** Whether a stream that failed after this time, in milliseconds, had worked, so that its failure does not count. */
+export function hadWorked(error: RecollectError, lastedMs: number, { maxBackoffMs = MAX_BACKOFF_MS }: RetryOptions = {}): boolean {
+  // Without a deadline of the client, it is the server that ends a stream which works, or a proxy.
+  // A second allows for connecting.
+  return error.code === Code.DeadlineExceeded || lastedMs > Math.max(maxBackoffMs, 1_000);
+}
+
 /** The wait after a failure that passes; undefined: there were enough attempts. */
 function pause(
   error: RecollectError,
   attempt: number,
-  { maxAttempts = 7, initialBackoffMs = 100, maxBackoffMs = 5_000 }: RetryOptions,
+  { maxAttempts = 7, initialBackoffMs = 100, maxBackoffMs = MAX_BACKOFF_MS }: RetryOptions,
 ): number | undefined {
   if (attempt >= maxAttempts) return undefined;
   const backoff = Math.min(maxBackoffMs, initialBackoffMs * 2 ** (attempt - 1));

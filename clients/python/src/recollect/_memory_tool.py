@@ -23,6 +23,8 @@ _HELPED = frozenset(
     )
 )
 """Other errors whose messages say what the model can do."""
+_LAST_LINE = 2**31 - 1
+"""The largest number of a line."""
 _HINT = "Please provide a valid path."
 
 
@@ -116,7 +118,7 @@ def _str_replace(command: Mapping[str, Any], user: v1.UserRef) -> _Made:
 def _insert(command: Mapping[str, Any], user: v1.UserRef) -> _Made:
     path, text = _path(command, "path"), _text(command, "insert_text")
     line = command.get("insert_line")
-    if type(line) is not int or not 0 <= line < 2**31:
+    if type(line) is not int or not 0 <= line <= _LAST_LINE:
         raise Refused(
             f"Error: Invalid `insert_line` parameter: {line}. It takes the number of a line of the "
             "file, or 0"
@@ -194,13 +196,14 @@ def _range(value: Any) -> tuple[int | None, int | None]:
     if value is None:
         return None, None
     two = isinstance(value, (list, tuple)) and len(value) == 2
-    numbers = two and all(type(at) is int for at in value)
-    if not numbers or not (value[1] == -1 or max(value[0], 1) <= value[1] < 2**31):
-        raise Refused(
-            f"Error: Invalid `view_range` parameter: {value}. It takes the numbers of the first "
-            "and the last line, and -1 for the end: [first, last]"
-        )
-    return max(value[0], 1), None if value[1] == -1 else value[1]
+    if two and all(type(at) is int for at in value):
+        first, last = max(value[0], 1), None if value[1] == -1 else value[1]
+        if first <= (_LAST_LINE if last is None else last) <= _LAST_LINE:
+            return first, last
+    raise Refused(
+        f"Error: Invalid `view_range` parameter: {value}. It takes the numbers of the first "
+        "and the last line, and -1 for the end: [first, last]"
+    )
 
 
 # --- what the model reads ------------------------------------------------------------------------

@@ -35,6 +35,14 @@ class Retry:
         if self.initial < 0 or self.maximum < 0:
             raise invalid("Retry.initial and Retry.maximum", "must not be negative")
 
+    def failures(self, before: int, code: str, lasted: float) -> int:
+        """How many streams in a row failed, with one that ended with this code after these seconds.
+        One that had worked does not count."""
+        # Without a deadline of the client, it is the server that ends a stream which works, or a
+        # proxy. A second allows for connecting.
+        worked = code == "DEADLINE_EXCEEDED" or lasted > max(self.maximum, 1.0)
+        return 0 if worked else before + 1
+
     def pause(self, attempt: int, retry_after: float | None) -> float:
         """The pause in seconds after the failed attempt of this number, from 1."""
         if retry_after is not None:

@@ -16,7 +16,7 @@ def verify_webhook(
     headers: Mapping[str, str], body: bytes, secret: str, *, tolerance: float = 300.0
 ) -> Any:
     """Checks that a request is a webhook of this server, and returns its JSON: `subscription`,
-    `events` and `dropped_count`. Answer another request with 401.
+    `events` and `dropped_count`. Answer 401 to a request that it refuses.
 
     Args:
         headers: the request's headers; their names may have any case.

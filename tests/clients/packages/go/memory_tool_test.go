@@ -47,6 +47,8 @@ func TestWrongInputOfAModelIsAnAnswerThatSaysWhatIsWrong(t *testing.T) {
 	wrong := [][2]string{
 		{`null`, "Error: Unknown command: none. It must be one of: view, create, str_replace, insert, delete, rename"},
 		{`[1]`, "Error: Unknown command: none."},
+		{``, "Error: Unknown command: none."},
+		{`{"command": "view", "path": "/memo`, "Error: Unknown command: none."},
 		{`{"command": "erase"}`, "Error: Unknown command: erase."},
 		{`{"command": "view"}`, "Error: `path` is required and is a text"},
 		{`{"command": "view", "path": 7}`, "Error: `path` is required"},
@@ -73,7 +75,7 @@ func TestWrongInputOfAModelIsAnAnswerThatSaysWhatIsWrong(t *testing.T) {
 	}
 	for given, shown := range map[string]string{
 		`[1]`: "[1]", `["one","two"]`: `["one", "two"]`, `"1-2"`: "1-2", `[3, 2]`: "[3, 2]", `[1, 1.5]`: "[1, 1.5]",
-		`[2, -2]`: "[2, -2]", `{}`: "{}", `[1, null]`: "[1, null]",
+		`[2, -2]`: "[2, -2]", `{}`: "{}", `[1, null]`: "[1, null]", `[2147483648, -1]`: "[2147483648, -1]",
 	} {
 		wrong = append(wrong, [2]string{
 			`{"command": "view", "path": "/memories/a.md", "view_range": ` + given + `}`,
@@ -87,9 +89,9 @@ func TestWrongInputOfAModelIsAnAnswerThatSaysWhatIsWrong(t *testing.T) {
 			t.Fatalf("%s: %s", test[0], said)
 		}
 	}
-	if _, err := handle(`{"command"`); err == nil {
-		t.Fatal("a command that is no JSON was taken")
-	}
+	said, err := handle(map[string]any{"command": func() {}})
+	equal(t, said, "")
+	says(t, err, "the command: json: unsupported type")
 }
 
 func TestAPathThatLeadsElsewhereIsRefusedAndAnyOtherIsTaken(t *testing.T) {
@@ -196,6 +198,7 @@ func TestAModelReadsWhatItCanHelpAndOtherErrorsAreReturned(t *testing.T) {
 	said, err := failing(codes.ResourceExhausted, "QUOTA_EXCEEDED")
 	check(t, err)
 	equal(t, said, "Error: The memory does not take this: scripted")
-	_, err = failing(codes.PermissionDenied, "SCOPE_MISSING")
+	said, err = failing(codes.PermissionDenied, "SCOPE_MISSING")
+	equal(t, said, "")
 	equal(t, failure(t, err).Reason, "SCOPE_MISSING")
 }

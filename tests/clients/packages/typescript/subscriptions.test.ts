@@ -13,6 +13,8 @@ import { newSession, recollect } from "./support.js";
 /** What one stream does: it sends batches of these event ids, and then ends or fails. */
 interface Stream {
   batches: string[][];
+  /** How long it lasts after them, if it fails, in milliseconds. */
+  lasts?: number;
   end?: Code;
 }
 
@@ -34,11 +36,12 @@ class Script {
             async *streamEvents(_, { signal }) {
               script.open++;
               signal.addEventListener("abort", () => script.open--);
-              const { batches, end } = script.streams.shift() ?? { batches: [] };
+              const { batches, lasts, end } = script.streams.shift() ?? { batches: [] };
               for (const events of batches) {
                 yield { batchId: events.join("+"), events: events.map((eventId) => ({ eventId })) };
                 await until(() => script.acknowledged.includes(events.join("+")) || signal.aborted);
               }
+              if (lasts !== undefined) await new Promise((resolve) => setTimeout(resolve, lasts));
               if (end !== undefined) throw new ConnectError("scripted", end);
               await until(() => signal.aborted);
             },
@@ -112,6 +115,12 @@ test("a lost stream is opened again", async (context) => {
 test("a quiet stream is opened again however often it ends", async (context) => {
   const quiet = Array.from({ length: 5 }, () => ({ batches: [], end: Code.DeadlineExceeded }));
   const script = new Script([...quiet, { batches: [["a"]] }]);
+  assert.deepEqual(await read(await script.client(context), 1), ["a"]);
+});
+
+test("a quiet stream that lasted is no failure", async (context) => {
+  const lost = { batches: [], end: Code.Unavailable };
+  const script = new Script([lost, lost, { ...lost, lasts: 1_100 }, lost, lost, { batches: [["a"]] }]);
   assert.deepEqual(await read(await script.client(context), 1), ["a"]);
 });
 

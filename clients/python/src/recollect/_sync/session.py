@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from time import monotonic
 from typing import Any, Literal
 
 import grpc
@@ -787,6 +788,7 @@ class Session:
         settings = self._channels.connection.settings
         failures = 0
         while True:
+            opened = monotonic()
             stream = self._channels.stubs().thread.WatchThread(request)
             try:
                 for event in stream:
@@ -796,8 +798,8 @@ class Session:
                 return
             except grpc.RpcError as failed:
                 error = call_error(failed, settings, _WATCH)
-                # Without a deadline of the client, it is the server that ends a stream which works.
-                failures = 0 if error.code == "DEADLINE_EXCEEDED" else failures + 1
+                lasted = monotonic() - opened
+                failures = settings.retry.failures(failures, error.code, lasted)
                 if not error.may_resume or failures >= settings.retry.attempts:
                     raise error from failed
             finally:

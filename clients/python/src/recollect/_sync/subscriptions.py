@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from time import monotonic
 
 import grpc
 
@@ -115,12 +116,14 @@ class Subscriptions:
     def events(self, name: str) -> Iterator[v1.SubscriptionEvent]:
         """The events of a subscription, from the first that was not acknowledged on. A batch is
         acknowledged when the event after it is asked for: one that was not finished comes again,
-        with the same `event_id`. A lost connection is made again.
+        with the same `event_id`. A lost connection is made again. `get` counts the events that
+        were lost (`dropped_count`).
         """
         request = make(v1.StreamEventsRequest, name=name)
         settings = self._channels.connection.settings
         failures = 0
         while True:
+            opened = monotonic()
             stubs = self._channels.stubs().subscription
             stream = stubs.StreamEvents(request)
             try:
@@ -134,8 +137,8 @@ class Subscriptions:
                 return
             except grpc.RpcError as failed:
                 error = call_error(failed, settings, _STREAM)
-                # Without a deadline of the client, it is the server that ends a stream which works.
-                failures = 0 if error.code == "DEADLINE_EXCEEDED" else failures + 1
+                lasted = monotonic() - opened
+                failures = settings.retry.failures(failures, error.code, lasted)
                 if not error.may_resume or failures >= settings.retry.attempts:
                     raise error from failed
             finally:

@@ -154,8 +154,8 @@ class User(Threads):
         known_at: datetime | None = None,
         timeout: float | None = None,
     ) -> types.Profile:
-        """What is known of the user, on one page of bounded size. Lines of `text` are stored
-        text: give it to a model as data.
+        """What is known of the user, by default today, on one page of bounded size. Lines of
+        `text` are stored text: give it to a model as data.
 
         Args:
             max_tokens: the largest size of the page: 1 to 10,000. Default: the policy's

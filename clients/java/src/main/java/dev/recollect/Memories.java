@@ -76,12 +76,15 @@ public final class Memories {
         }, ListMemoriesResponse::getMemoriesList, ListMemoriesResponse::getNextPageToken);
     }
 
-    /** What is known of the user today, on one page. Its text is stored text: give it to a model as data. */
+    /**
+     * What is known of the user, by default today, on one page. Its text is stored text: give it to a
+     * model as data.
+     */
     public GetProfileResponse profile() {
         return profile(request -> {});
     }
 
-    /** As {@link #profile()}, with further fields of the request, such as the largest size. */
+    /** As {@link #profile()}, with further fields of the request, such as the largest size and the time. */
     public GetProfileResponse profile(Consumer<GetProfileRequest.Builder> request) {
         var builder = GetProfileRequest.newBuilder().setUser(user);
         request.accept(builder);

@@ -11,6 +11,8 @@ import com.google.protobuf.Empty;
 import dev.recollect.v1.GetMemoryFileRequest;
 import dev.recollect.v1.MemoryDirectory;
 import dev.recollect.v1.MemoryFileLines;
+import java.math.BigDecimal;
+import java.math.RoundingMode;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.HexFormat;
@@ -283,7 +285,8 @@ final class MemoryTool {
             return Optional.of(invalid("insert_line", range).getMessage());
         }
         return HELPED.contains(error.reason())
-                ? Optional.of("Error: The memory does not take this: " + error.getMessage())
+                ? Optional.of("Error: The memory does not take this: "
+                        + error.toStatusException().getStatus().getDescription())
                 : Optional.empty();
     }
 
@@ -325,6 +328,7 @@ final class MemoryTool {
             amount /= 1024;
             unit++;
         }
-        return String.format(Locale.ROOT, amount == Math.rint(amount) ? "%.0f" : "%.1f", amount) + "BKMG".charAt(unit);
+        var digits = amount == Math.rint(amount) ? 0 : 1;
+        return new BigDecimal(amount).setScale(digits, RoundingMode.HALF_EVEN) + "BKMG".substring(unit, unit + 1);
     }
 }

@@ -18,12 +18,12 @@ public final class Messages {
     /**
      * A message of a user, where several take part. Facts in it belong to this user.
      *
-     * @param saidBy the user who said it: 1 to 256 characters
+     * @param saidBy the user who said it: 1 to 256 characters, and not {@link Recollect#NO_USER}
      */
     public static MessageInput user(String text, String saidBy) {
-        if (saidBy == null || saidBy.isEmpty()) {
+        if (saidBy == null || saidBy.isEmpty() || saidBy.equals(Recollect.NO_USER)) {
             throw RecollectException.invalid(
-                    "saidBy", "is empty or missing: pass the user's id, or leave it out for the session's user");
+                    "saidBy", "is no user: pass the user's id, or leave it out for the session's user");
         }
         return user(text).toBuilder().setUserId(saidBy).build();
     }

@@ -26,7 +26,8 @@ import java.util.function.Supplier;
  * }</pre>
  *
  * <p>Every call has a deadline, a request id if it stores something, and retries. Failed calls
- * throw a {@link RecollectException}. All classes are safe for use by several threads.
+ * throw a {@link RecollectException}. All classes but {@link SubscriptionEvents} are safe for use
+ * by several threads.
  */
 public final class Recollect implements AutoCloseable {
     /** The version of this client. */

@@ -6,11 +6,13 @@ import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.ClientCall;
 import io.grpc.ClientInterceptor;
-import io.grpc.ForwardingClientCall.SimpleForwardingClientCall;
+import io.grpc.ClientInterceptors.CheckedForwardingClientCall;
+import io.grpc.ForwardingClientCallListener.SimpleForwardingClientCallListener;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
+import io.grpc.StatusException;
 import io.grpc.protobuf.ProtoMethodDescriptorSupplier;
 import java.time.Duration;
 import java.util.Optional;
@@ -70,10 +72,6 @@ final class Reliable implements ClientInterceptor, AutoCloseable {
         closed = true;
     }
 
-    boolean isClosed() {
-        return closed;
-    }
-
     @Override
     public void close() {
         // Waiting attempts still run, and fail at once on the closed channel.
@@ -83,12 +81,7 @@ final class Reliable implements ClientInterceptor, AutoCloseable {
     @Override
     public <Q, R> ClientCall<Q, R> interceptCall(MethodDescriptor<Q, R> method, CallOptions options, Channel next) {
         if (method.getType() != MethodDescriptor.MethodType.UNARY) {
-            return new SimpleForwardingClientCall<>(next.newCall(method, options)) {
-                @Override
-                public void start(Listener<R> listener, Metadata headers) {
-                    super.start(listener, authorized(headers));
-                }
-            };
+            return stream(next.newCall(method, options));
         }
         var limit = options.getOption(TIMEOUT) == null ? timeout : options.getOption(TIMEOUT);
         if (options.getDeadline() == null && !limit.isZero()) {
@@ -97,12 +90,37 @@ final class Reliable implements ClientInterceptor, AutoCloseable {
         return new RepeatedCall<>(this, method, options, next);
     }
 
-    Metadata authorized(Metadata headers) {
-        var key = apiKey.get();
-        if (key != null && !key.isEmpty() && !headers.containsKey(AUTHORIZATION)) {
-            headers.put(AUTHORIZATION, "Bearer " + key);
+    /** A call with streams, which is not repeated. */
+    private <Q, R> ClientCall<Q, R> stream(ClientCall<Q, R> call) {
+        return new CheckedForwardingClientCall<>(call) {
+            @Override
+            protected void checkedStart(Listener<R> listener, Metadata headers) throws StatusException {
+                authorize(headers);
+                delegate().start(new SimpleForwardingClientCallListener<>(listener) {
+                    @Override
+                    public void onClose(Status status, Metadata trailers) {
+                        trailers.put(TARGET, target);
+                        super.onClose(status, trailers);
+                    }
+                }, headers);
+            }
+        };
+    }
+
+    /** Adds the key to the headers of an attempt. It throws the status of a call that cannot be made. */
+    void authorize(Metadata headers) throws StatusException {
+        if (closed) {
+            var refused = "this client is closed: use another one, or close it later";
+            throw Status.FAILED_PRECONDITION.withDescription(refused).asException();
         }
-        return headers;
+        try {
+            var key = apiKey.get();
+            if (key != null && !key.isEmpty() && !headers.containsKey(AUTHORIZATION)) {
+                headers.put(AUTHORIZATION, "Bearer " + key);
+            }
+        } catch (RuntimeException failed) {
+            throw Status.UNAUTHENTICATED.withDescription("the API key: " + failed).withCause(failed).asException();
+        }
     }
 
     ScheduledExecutorService timer() {
@@ -160,16 +178,26 @@ final class Reliable implements ClientInterceptor, AutoCloseable {
     /**
      * The wait before a stream is opened again; empty: it is not.
      *
-     * @param failures how often it failed since its last message
+     * @param failures how many streams in a row failed
      */
     Optional<Duration> delay(RecollectException failed, int failures) {
         var mayResume = failed.code() == Status.Code.UNAVAILABLE
                 || failed.code() == Status.Code.DEADLINE_EXCEEDED
                 || failed.retryAfter().isPresent();
-        if (closed || !mayResume || failures >= retry.maxAttempts()) {
+        if (!mayResume || failures >= retry.maxAttempts()) {
             return Optional.empty();
         }
         return Optional.of(pause(failures, failed.retryAfter()));
+    }
+
+    /**
+     * Whether a stream that failed had worked, so that its failure does not count: it is the server
+     * that ends such a stream, or a proxy.
+     */
+    boolean hadWorked(RecollectException failed, Duration lasted) {
+        // A second allows for connecting.
+        var longest = Math.max(retry.maxBackoff().toNanos(), TimeUnit.SECONDS.toNanos(1));
+        return failed.code() == Status.Code.DEADLINE_EXCEEDED || lasted.toNanos() > longest;
     }
 
     /** The wait after a failed attempt of this number, at least the server's delay. */

@@ -6,6 +6,7 @@ import io.grpc.ClientCall;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
+import io.grpc.StatusException;
 import java.time.Duration;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
@@ -76,17 +77,12 @@ final class RepeatedCall<Q, R> extends ClientCall<Q, R> {
     }
 
     private void attempt() {
-        if (reliable.isClosed()) {
-            var closed = "this client is closed: use another one, or close it later";
-            close(Status.FAILED_PRECONDITION.withDescription(closed), new Metadata());
-            return;
-        }
         var sent = new Metadata();
         sent.merge(headers);
         try {
-            reliable.authorized(sent);
-        } catch (RuntimeException failed) {
-            close(Status.UNAUTHENTICATED.withDescription("the API key: " + failed).withCause(failed), new Metadata());
+            reliable.authorize(sent);
+        } catch (StatusException refused) {
+            close(refused.getStatus(), new Metadata());
             return;
         }
         synchronized (this) {

@@ -6,7 +6,6 @@ import dev.recollect.v1.StreamEventsResponse;
 import dev.recollect.v1.SubscriptionEvent;
 import dev.recollect.v1.SubscriptionServiceGrpc;
 import io.grpc.ClientCall;
-import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.stub.ClientCalls;
 import java.time.Duration;
@@ -19,7 +18,8 @@ import java.util.concurrent.TimeUnit;
 /**
  * The events of a subscription, as they come. A batch is acknowledged when the event after it is
  * asked for: one that was not finished comes again, with the same {@code event_id}. A lost
- * connection is made again. The iteration ends when the subscription is deleted.
+ * connection is made again; other errors are thrown, such as NOT_FOUND when the subscription has been
+ * deleted. {@link Subscriptions#get} counts the events that were lost ({@code dropped_count}).
  *
  * <p>Close it: until then other streams of the subscription wait. One thread reads at a time; any
  * thread may close it, which ends the iteration.
@@ -73,6 +73,9 @@ public final class SubscriptionEvents implements Iterable<SubscriptionEvent>, Au
         private Iterator<SubscriptionEvent> batch = Collections.emptyIterator();
         /** Of the batch, until it is acknowledged. */
         private String batchId = "";
+        /** When the stream was opened, in nanoseconds. */
+        private long opened;
+        /** How many streams in a row failed. */
         private int failures;
         private boolean ended;
 
@@ -105,6 +108,7 @@ public final class SubscriptionEvents implements Iterable<SubscriptionEvent>, Au
         private void readBatch() {
             try {
                 if (batches == null) {
+                    opened = System.nanoTime();
                     batches = open();
                 }
                 ended = !batches.hasNext();
@@ -118,8 +122,8 @@ public final class SubscriptionEvents implements Iterable<SubscriptionEvent>, Au
                 batches = null;
                 if (!isClosed()) {
                     var error = RecollectException.of(failed);
-                    // It is the server that ends a stream which works.
-                    failures = error.code() == Status.Code.DEADLINE_EXCEEDED ? 0 : failures + 1;
+                    var lasted = Duration.ofNanos(System.nanoTime() - opened);
+                    failures = reliable.hadWorked(error, lasted) ? 0 : failures + 1;
                     pause(reliable.delay(error, failures).orElseThrow(() -> error));
                 }
             }

@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * Subscriptions to changes of the tenant, delivered by webhooks or streams. Creating and deleting
- * them needs a key with the scope {@code admin}, and so do the events of one with a URL.
+ * Subscriptions to changes of the tenant, delivered by webhooks or streams. Changing them needs a
+ * key with the scope {@code admin}, and so do the events of one with a URL.
  */
 public final class Subscriptions {
     private final Calls calls;

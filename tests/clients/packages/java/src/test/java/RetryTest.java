@@ -346,6 +346,9 @@ class RetryTest {
             var memory = recollect.session("support", "ada", "42");
             says(assertThrows(RecollectException.class, () -> memory.append("Hello", "")), "is empty");
             says(assertThrows(RecollectException.class, () -> memory.append(null, "Hello")), "is empty");
+            for (var user : new String[] {"", null, Recollect.NO_USER}) {
+                says(assertThrows(RecollectException.class, () -> Messages.user("Hello", user)), "is no user");
+            }
             assertEquals(0, calls.size());
 
             var nobody = recollect.session("support", Recollect.NO_USER, "42");

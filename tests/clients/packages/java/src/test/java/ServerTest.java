@@ -38,6 +38,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** The package against a real server: RECOLLECT_ADDR and RECOLLECT_API_KEY name it. */
 class ServerTest {
@@ -224,6 +225,7 @@ class ServerTest {
     }
 
     @Test
+    @Timeout(60)
     void aSubscriptionDeliversChanges() {
         var subscriptions = recollect.subscriptions();
         var made = subscriptions.create(app, request -> request.setAppId(app)

@@ -1,6 +1,7 @@
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import dev.recollect.Recollect;
 import dev.recollect.RecollectException;
@@ -27,6 +28,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -115,6 +117,50 @@ class SubscriptionEventsTest {
     }
 
     @Test
+    void aQuietStreamThatLastedIsNoFailure() {
+        try (var events = subscriptions.events("lasting")) {
+            assertFalse(events.iterator().hasNext());
+        }
+        assertEquals(2 * ATTEMPTS, streams.get());
+    }
+
+    @Test
+    void theDeletionOfTheSubscriptionIsAnError() {
+        try (var events = subscriptions.events("deleted")) {
+            assertEquals("a", events.iterator().next().getEventId());
+            assertEquals("b", events.iterator().next().getEventId());
+            var deleted = assertThrows(RecollectException.class, events.iterator()::hasNext);
+            assertEquals(Status.Code.NOT_FOUND, deleted.code());
+        }
+        assertEquals(List.of("c"), List.copyOf(batches));
+        assertEquals(1, streams.get());
+    }
+
+    @Test
+    void errorsOfAStreamSayWhatToDoAsThoseOfOtherCalls() throws InterruptedException {
+        var address = "127.0.0.1:" + server.getPort();
+        Supplier<String> expired = () -> {
+            throw new IllegalStateException("expired");
+        };
+        try (var keyless = Recollect.builder().address(address).apiKey(expired).build()) {
+            fails(keyless, Status.Code.UNAUTHENTICATED, "the API key: java.lang.IllegalStateException: expired");
+        }
+        server.shutdownNow().awaitTermination();
+        fails(recollect, Status.Code.UNAVAILABLE, "No Recollect server answers at " + address);
+        recollect.close();
+        fails(recollect, Status.Code.FAILED_PRECONDITION, "this client is closed");
+        assertEquals(0, streams.get());
+    }
+
+    private static void fails(Recollect recollect, Status.Code code, String said) {
+        try (var events = recollect.subscriptions().events("log")) {
+            var failed = assertThrows(RecollectException.class, events.iterator()::hasNext);
+            assertEquals(code, failed.code());
+            assertTrue(failed.getMessage().contains(said), failed.getMessage());
+        }
+    }
+
+    @Test
     void closingEndsTheLoopOfAnotherThread() throws Exception {
         try (var events = subscriptions.events("hanging")) {
             var hasNext = CompletableFuture.supplyAsync(events.iterator()::hasNext);
@@ -140,12 +186,24 @@ class SubscriptionEventsTest {
                         answer.onCompleted();
                     }
                 }
+                case "lasting" -> {
+                    // Without the one that lasts, these are too many failures in a row.
+                    if (opened == ATTEMPTS) {
+                        CompletableFuture.delayedExecutor(1100, TimeUnit.MILLISECONDS)
+                                .execute(() -> answer.onError(Status.UNAVAILABLE.asRuntimeException()));
+                    } else if (opened < 2 * ATTEMPTS) {
+                        answer.onError(Status.UNAVAILABLE.asRuntimeException());
+                    } else {
+                        answer.onCompleted();
+                    }
+                }
+                case "deleted" -> sendBatch(answer, Status.NOT_FOUND);
                 case "hanging" -> hanging.countDown();
-                default -> sendBatch(answer);
+                default -> sendBatch(answer, Status.UNAVAILABLE);
             }
         }
 
-        private void sendBatch(StreamObserver<StreamEventsResponse> answer) {
+        private void sendBatch(StreamObserver<StreamEventsResponse> answer, Status end) {
             var batch = batches.peek();
             if (batch == null) {
                 answer.onCompleted();
@@ -155,7 +213,7 @@ class SubscriptionEventsTest {
             batch.chars().forEach(id ->
                     response.addEvents(SubscriptionEvent.newBuilder().setEventId(Character.toString(id))));
             answer.onNext(response.build());
-            answer.onError(Status.UNAVAILABLE.asRuntimeException());
+            answer.onError(end.asRuntimeException());
         }
 
         @Override
