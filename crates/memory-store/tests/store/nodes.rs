@@ -276,7 +276,7 @@ async fn a_thread_is_cleared_after_the_turn_that_is_being_added() {
     };
     tokio::join!(nodes.add("meanwhile"), clear, go_on);
     let kept = nodes.store.nodes(nodes.caller()).node_messages(&nodes.node);
-    assert_eq!(kept.await.unwrap().len(), 2);
+    assert!(kept.await.unwrap().is_empty());
 }
 
 #[tokio::test]
