@@ -98,7 +98,9 @@ test("the times that a question names are shown as they were read", async () => 
   await page.getByLabel("Input", { exact: true }).fill("Where did I live yesterday?");
   await page.getByLabel("From").fill("2024-03-01T00:00");
   await page.getByLabel("Until").fill("2024-04-01T00:00");
+  await page.getByLabel("As of").fill("2024-06-01T00:00");
   const [request, built] = await press("Build", "ContextService/BuildContext");
+  assert.equal(request.asOf, "2024-05-31T22:00:00.000Z");
   assert.deepEqual(request.filter, { startTime: "2024-02-29T23:00:00.000Z", endTime: "2024-03-31T22:00:00.000Z" });
   assert.deepEqual(request.queryTime, { timeZone: "Europe/Berlin" });
   await page.getByText(await read(built.namedTimes[0]), { exact: true }).waitFor();

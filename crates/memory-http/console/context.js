@@ -6,7 +6,7 @@ import { count, name, short } from "./format.js";
 import { chip, choice, content, degradations, empty, facts, failureNote, field, json, link, scopeFields, searchForm, speaker, table } from "./parts.js";
 import { policy } from "./recall.js";
 import { address, threadPath } from "./route.js";
-import { asked, namedTimes, rangeFields } from "./times.js";
+import { asked, namedTimes, rangeFields, truth, truthFields } from "./times.js";
 
 const MODES = [
   ["", "as the policy says"], ["MEMORY_MODE_NONE", "none"], ["MEMORY_MODE_WINDOW", "window"], ["MEMORY_MODE_HYBRID", "hybrid"],
@@ -36,7 +36,7 @@ export async function contextPage({ params, signal }) {
   const scope = scopeFields(params, {});
   const input = h("input", { value: params.get("input") ?? "", placeholder: "What is my dog called?", autocomplete: "off" });
   const system = h("input", { value: params.get("system") ?? "", placeholder: "You help.", autocomplete: "off" });
-  const range = rangeFields(params);
+  const [range, held] = [rangeFields(params), truthFields(params)];
   const mode = choice(MODES, params.get("mode") ?? "");
   const format = choice(FORMATS, params.get("format") ?? "");
   const model = h("input", { value: params.get("model") ?? "", placeholder: "gpt-4o", autocomplete: "off" });
@@ -44,7 +44,7 @@ export async function contextPage({ params, signal }) {
   const slider = h("input", { type: "range", min: LEAST, max: MOST, step: "0.25", value: Math.log2(Number(params.get("tokens")) || 4096), "aria-label": "Token budget, slider" });
   const head = params.get("head") ?? "";
   const value = () => ({
-    thread: scope.value().thread, head, input: input.value, system: system.value, ...range.value(), mode: mode.value, format: format.value, model: model.value.trim(), tokens: tokens.value,
+    thread: scope.value().thread, head, input: input.value, system: system.value, ...range.value(), ...held.value(), mode: mode.value, format: format.value, model: model.value.trim(), tokens: tokens.value,
   });
   const result = h("div", { class: "stack" });
   // The slider stands at the policy's budget as long as there is no other.
@@ -88,7 +88,7 @@ export async function contextPage({ params, signal }) {
     h("div", { class: "fields" }, thread, field("Input", input), field("System prompt", system), h("button", { type: "submit", class: "primary" }, "Build")),
     h("div", { class: "fields" }, field("Mode", mode), field("Token budget", tokens), h("div", { class: "field grow" }, slider),
       field("Model", model, "Its tokenizer counts."), field("Format", format)),
-    h("div", { class: "fields" }, range.nodes),
+    h("div", { class: "fields" }, range.nodes, held.nodes),
     head && h("p", { class: "muted" }, "Up to the message ", h("code", null, head), " ", link("/context", { ...value(), head: "" }, "to the thread's head instead")),
     scope.nodes.at(-1));
   replace(result, await built(params, signal, follow));
@@ -115,6 +115,7 @@ async function built(params, signal, onbudget) {
     policy: { mode: params.get("mode") || undefined },
     formats: params.get("format") ? [params.get("format")] : [],
     ...asked(params),
+    ...truth(params),
   };
   let answer;
   try {

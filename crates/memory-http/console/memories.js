@@ -6,7 +6,7 @@ import { announce, h, marked, replace } from "./dom.js";
 import { count, date, name, textOf, who } from "./format.js";
 import { chip, confirm, degradations, empty, facts, failureNote, field, json, link, paged, scopeFields, searchForm, speaker, suggestions, when } from "./parts.js";
 import { address, threadPath } from "./route.js";
-import { timeInput, timeOf } from "./times.js";
+import { truth, truthFields } from "./times.js";
 
 export async function memoriesPage({ params, signal, reload }) {
   const chosen = params.get("m");
@@ -16,22 +16,22 @@ export async function memoriesPage({ params, signal, reload }) {
   const scope = scopeFields(shown, { threads: false });
   const query = h("input", { id: "query", type: "search", value: params.get("q") ?? "", placeholder: "all memories", autocomplete: "off" });
   const old = h("input", { id: "superseded", type: "checkbox", checked: params.get("old") === "1" });
-  const [asOf, knownAt] = [timeInput(params, "asof"), timeInput(params, "known")];
+  const held = truthFields(params);
   const kind = h("input", { value: params.get("kind") ?? "", placeholder: "all kinds", autocomplete: "off", spellcheck: "false" });
   const kinds = suggestions(kind, "kinds", async () => {
     const { app } = scope.value();
     return app ? (await kindsOf(app)).map((one) => [one.name, one.description]) : [];
   });
   const value = () => ({
-    ...scope.value(), q: query.value.trim(), kind: kind.value.trim(), asof: timeOf(asOf), known: timeOf(knownAt), old: old.checked ? "1" : "",
+    ...scope.value(), q: query.value.trim(), kind: kind.value.trim(), ...held.value(), old: old.checked ? "1" : "",
   });
   const form = searchForm("/memories", value,
     h("div", { class: "fields" }, scope.nodes,
       h("div", { class: "field wide" }, h("label", { for: "query" }, "Search"), query)),
-    h("div", { class: "fields" }, field("Kind", kind), kinds, field("As of", asOf), field("Known at", knownAt),
+    h("div", { class: "fields" }, field("Kind", kind), kinds, held.nodes,
       h("div", { class: "field check" }, old, h("label", { for: "superseded" }, "Superseded ones too")),
       h("button", { type: "submit", class: "primary" }, "Show")));
-  const times = { asOf: params.get("asof") || undefined, knownAt: params.get("known") || undefined };
+  const times = truth(params);
   const filter = { ...times, kinds: params.get("kind") ? [params.get("kind")] : [], includeSuperseded: params.get("old") === "1" };
   const page = { owner: given, query: params.get("q") ?? "", times, filter, chosen, params };
   return {

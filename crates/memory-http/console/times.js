@@ -5,12 +5,12 @@ import { date, localTime } from "./format.js";
 import { field } from "./parts.js";
 
 /** An input of a date and time, which has that of the address. */
-export function timeInput(params, name) {
+function timeInput(params, name) {
   return h("input", { type: "datetime-local", step: "1", max: "9999-12-31T23:59:59", value: localTime(params.get(name) ?? "") });
 }
 
 /** The time of an input as an address and the API have it; "" of an empty one. */
-export function timeOf(input) {
+function timeOf(input) {
   return input.value ? new Date(input.value).toISOString() : "";
 }
 
@@ -26,6 +26,17 @@ export function asked(params) {
     filter: { startTime: params.get("from") || undefined, endTime: params.get("until") || undefined },
     queryTime: { timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone },
   };
+}
+
+/** The times at which memories were true and known, as inputs. `value()` returns the parameters. */
+export function truthFields(params) {
+  const [asOf, knownAt] = [timeInput(params, "asof"), timeInput(params, "known")];
+  return { nodes: [field("As of", asOf), field("Known at", knownAt)], value: () => ({ asof: timeOf(asOf), known: timeOf(knownAt) }) };
+}
+
+/** Those of the address in a request. */
+export function truth(params) {
+  return { asOf: params.get("asof") || undefined, knownAt: params.get("known") || undefined };
 }
 
 /** How each time that a question names was read. */
