@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 /// Tests' own servers that run at a time, besides the shared ones.
-const SLOTS: usize = 4;
+const SLOTS: usize = 3;
 
 static TAKEN: Mutex<usize> = Mutex::new(0);
 static FREED: Condvar = Condvar::new();

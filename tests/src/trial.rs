@@ -20,7 +20,7 @@ use crate::{BULK, PLAIN, SHARED, clusters, durations, row_of, scratch, slots};
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 /// Most tests wait for the server rather than compute.
-const THREADS: usize = 8;
+const THREADS: usize = 6;
 
 /// What a test may return.
 pub trait Outcome {

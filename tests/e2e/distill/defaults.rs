@@ -202,7 +202,8 @@ async fn n07_real_outputs_of_tools_are_five_to_forty_times_smaller() {
         .iter()
         .map(|one| one.message_tokens)
         .sum();
-    assert!(covered > 50_000, "{covered}");
+    // All but what stays raw.
+    assert!(covered > 40_000, "{covered}");
     let smaller = covered as f64 / f64::from(found.observation_tokens);
     assert!((5.0..=40.0).contains(&smaller), "{smaller:.1} times");
     assert!(verify(&client, &thread_id).await.ok);
