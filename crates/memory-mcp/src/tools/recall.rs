@@ -225,14 +225,14 @@ impl Recall {
             ..Default::default()
         };
         if lists(&self.query) {
-            filter.start_time = moment("start_time", &self.start_time)?;
-            filter.end_time = moment("end_time", &self.end_time)?;
-            if filter.start_time.is_none() && filter.end_time.is_none() {
+            let Some(said) = said_between(&self.start_time, &self.end_time)? else {
                 return Err(Failure::input(
                     "missing field `query`: pass what to look for, or `start_time` or `end_time` \
                      to list what was said then",
                 ));
-            }
+            };
+            filter.start_time = said.start_time;
+            filter.end_time = said.end_time;
         }
         Ok(filter)
     }
