@@ -44,8 +44,9 @@ pub static PLAIN: Shared = Shared::new(&[
 ]);
 
 /// A server for tests that store so much that the index is behind for a while:
-/// no test waits for it here.
-pub static BULK: Shared = Shared::new(&["embedding.kind = \"none\""]);
+/// no test waits for it here. A call may take long on a busy machine.
+pub static BULK: Shared =
+    Shared::new(&["embedding.kind = \"none\"", "server.call_timeout = \"2m\""]);
 
 impl Shared {
     const fn new(config: &'static [&'static str]) -> Self {

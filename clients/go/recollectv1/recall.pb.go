@@ -440,7 +440,8 @@ func (x *QueryTime) GetTimeZone() string {
 }
 
 // NamedTime is a time that a query names, and that was read. Messages of this time come
-// before others that match as well.
+// before others that match as well; where a date, a month or a year names it, those of the
+// three days after it do, too.
 type NamedTime struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// text is the words of the query, such as `last week`.

@@ -241,6 +241,8 @@ pub struct NamedTime {
     pub start: OffsetDateTime,
     /// The moment after the last one.
     pub end: OffsetDateTime,
+    /// Whether a date, a month or a year names it, and not a distance from the query's time.
+    pub is_of_calendar: bool,
 }
 
 /// Messages that were found and did not fit.

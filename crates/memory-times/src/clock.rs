@@ -31,6 +31,9 @@ pub struct NamedTime {
     pub start: Timestamp,
     /// The first moment after it.
     pub end: Timestamp,
+    /// Whether a date, a month or a year names it, such as "on 5 May", and not a weekday or a distance
+    /// from the reference, such as "yesterday".
+    pub is_of_calendar: bool,
     /// The bytes of the question that name it, with the prepositions and particles that belong to
     /// them. Both ends are on boundaries of characters.
     pub text: Range<usize>,
@@ -120,6 +123,7 @@ impl Clock {
                 Some(NamedTime {
                     start: stretch.start,
                     end: stretch.end,
+                    is_of_calendar: expression.meaning.is_of_calendar(),
                     text: sentence.text(&expression.items)?,
                 })
             })

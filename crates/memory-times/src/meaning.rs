@@ -86,7 +86,31 @@ pub enum Meaning {
     Between(Point, Point),
 }
 
+impl Meaning {
+    /// Whether a date, a month or a year names it, or one end of it.
+    pub fn is_of_calendar(self) -> bool {
+        match self {
+            Self::At(point)
+            | Self::Since(point)
+            | Self::Until(point)
+            | Self::Before(point)
+            | Self::After(point) => point.named.is_of_calendar(),
+            Self::Between(first, last) => {
+                first.named.is_of_calendar() || last.named.is_of_calendar()
+            }
+        }
+    }
+}
+
 impl Named {
+    /// Whether a date, a month or a year names it, and not a weekday or a distance from the reference.
+    fn is_of_calendar(self) -> bool {
+        matches!(
+            self,
+            Self::Month(..) | Self::Date(..) | Self::DayOfMonth(..) | Self::Year(_)
+        )
+    }
+
     /// Whether only the reference says which one of many is meant.
     pub fn is_open(self) -> bool {
         matches!(

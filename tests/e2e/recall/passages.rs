@@ -1,7 +1,7 @@
 //! Facts in the middle of long answers.
 
 use memory_contract::proto::{Role, SearchMethod};
-use recollect_tests::{app, apply, at_least_within, say, search_request, seconds, texts, trial};
+use recollect_tests::{app, apply, say, search_request, texts, trial};
 
 use super::diary;
 use crate::acme;
@@ -28,8 +28,7 @@ async fn b22_a_fact_deep_in_a_long_answer_is_found_by_meaning() {
     let stored = client.append(&thread_id, messages).await;
     for method in [SearchMethod::Dense, SearchMethod::Hybrid] {
         let question = "Which vehicle did thieves take?";
-        let mut request = search_request(&thread_id, question, "");
-        request.freshness = at_least_within(&stored.revision, seconds(30));
+        let mut request = search_request(&thread_id, question, &stored.revision);
         request.method = method.into();
         let found = texts(&client.search(request).await.matches);
         let place = found.iter().position(|text| text.contains(fact));

@@ -201,6 +201,72 @@ async fn f01_recall_and_contexts_read_times_too() {
 }
 
 #[apply(trial)]
+async fn f01_what_is_told_some_days_after_a_date_comes_before_the_same_of_other_times() {
+    let (client, _, thread_id, revision) = with_lunches().await;
+    let request = SearchRequest {
+        query_time: asked_in("Europe/Berlin"),
+        top_k: Some(3),
+        filter: Some(MessageFilter {
+            roles: vec![Role::User.into()],
+            ..Default::default()
+        }),
+        ..search_request(
+            &thread_id,
+            "What did I have for lunch on 8 March?",
+            &revision,
+        )
+    };
+    let found = client.search(request).await;
+    // Midnight in Berlin at the beginning of 8 March.
+    let start = ASKED - 15 * HOUR - HOUR / 2 - 10 * DAY;
+    assert_eq!(
+        read_as(&found.named_times),
+        [("on 8 March", start, start + DAY)]
+    );
+    // Of that day, and of the three days after it.
+    let told = [10, 9, 8, 7].map(lunch);
+    for text in texts(&found.matches) {
+        assert!(told.contains(&text), "{text}");
+    }
+}
+
+#[apply(trial)]
+async fn f01_a_time_hides_no_answer_that_was_told_at_another_time() {
+    let client = acme().await;
+    let thread_id = client.thread_of(&app(), "ada").await;
+    let told = [
+        (
+            40,
+            "I tried a new recipe: pumpkin soup with ginger, it was delicious.",
+        ),
+        (8, "The dentist moved my appointment to Thursday."),
+        (8, "Our team won the match three to one."),
+        (8, "My sister is looking for a flat in Leipzig."),
+        (8, "The train was an hour late again."),
+        (8, "I have to renew my passport before the summer."),
+    ];
+    let messages = told.map(|(ago, text)| said_at(ASKED - ago * DAY, say(Role::User, text)));
+    let stored = client.append(&thread_id, messages.to_vec()).await;
+    for query in [
+        "Which recipe did I try on 10 March?",
+        "Which recipe did I try last week?",
+    ] {
+        let request = SearchRequest {
+            query_time: asked_in("Europe/Berlin"),
+            top_k: Some(2),
+            ..search_request(&thread_id, query, &stored.revision)
+        };
+        let found = client.search(request).await;
+        assert_eq!(found.named_times.len(), 1, "{query}");
+        let texts = texts(&found.matches);
+        assert!(
+            texts.iter().any(|text| text == told[0].1),
+            "{query}: {texts:?}"
+        );
+    }
+}
+
+#[apply(trial)]
 async fn f02_explicit_times_bound_searches_and_tools() {
     let (client, app, thread_id, revision) = with_lunches().await;
     let between = MessageFilter {

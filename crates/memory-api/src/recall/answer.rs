@@ -38,7 +38,9 @@ pub(super) fn recalled_response(
 }
 
 pub(crate) fn named_time(named: NamedTime) -> proto::NamedTime {
-    let NamedTime { text, start, end } = named;
+    let NamedTime {
+        text, start, end, ..
+    } = named;
     proto::NamedTime {
         text,
         start_time: Some(timestamp(start)),

@@ -4,17 +4,16 @@ use std::collections::HashMap;
 
 use memory_contract::{MessageId, limits, message::MessageFilter};
 use memory_times::{Clock, Timestamp, UnknownZone};
-use time::OffsetDateTime;
+use time::{Duration, OffsetDateTime};
 
 use crate::query::{NamedTime, RecallQuery};
 use crate::rank::Ranked;
 
-/// How much it counts that a message is of a named time, and how high it ranks among these, 0.0 to
-/// 1.0; the rest is its rank among all.
-const SHARE: f32 = 0.6;
-/// The part of [`SHARE`] of a message that ranks lowest among those of the time. Of few messages
-/// even the lowest may be the answer.
-const LEAST: f32 = 0.25;
+/// How much it counts that a message is of a named time, 0.0 to 1.0; its rank among all messages is
+/// the rest. docs/notes/recall-quality.md has the figures.
+const SHARE: f32 = 0.4;
+/// How long after a date, a month or a year people tell what happened then.
+const TOLD_WITHIN: Duration = Duration::days(3);
 
 /// The past times that a query names, in its order: at most [`limits::NAMED_TIMES`].
 pub(super) fn past_times(query: &RecallQuery) -> Vec<NamedTime> {
@@ -28,6 +27,7 @@ pub(super) fn past_times(query: &RecallQuery) -> Vec<NamedTime> {
             text: query.query.get(time.text)?.to_owned(),
             start: moment(time.start)?,
             end: moment(time.end)?,
+            is_of_calendar: time.is_of_calendar,
         })
     });
     named.take(limits::NAMED_TIMES).collect()
@@ -47,11 +47,11 @@ fn moment(time: Timestamp) -> Option<OffsetDateTime> {
     OffsetDateTime::from_unix_timestamp_nanos(time.as_nanosecond()).ok()
 }
 
-/// A filter that also requires messages from the first to the last of the times; `None` without a
-/// time, or if nothing passes it.
+/// A filter that also requires messages from the first to the last of the times, and of the days in
+/// which people tell of them; `None` without a time, or if nothing passes it.
 pub(super) fn during(filter: &MessageFilter, times: &[NamedTime]) -> Option<MessageFilter> {
     let start = times.iter().map(|time| time.start).min()?;
-    let end = times.iter().map(|time| time.end).max()?;
+    let end = times.iter().map(told_by).max()?;
     let start = filter.start.map_or(start, |given| given.max(start));
     let end = filter.end.map_or(end, |given| given.min(end));
     (start < end).then(|| MessageFilter {
@@ -61,20 +61,31 @@ pub(super) fn during(filter: &MessageFilter, times: &[NamedTime]) -> Option<Mess
     })
 }
 
-/// Weighs a ranking of all candidates by that of the named times, `then`, too, and adds what it lacks.
-pub(super) fn prefer(ranked: &mut Vec<Ranked>, then: Vec<Ranked>) {
-    let weights = then.iter().map(|one| (one.id, one.weight));
-    let mut weights: HashMap<MessageId, f32> = weights.collect();
-    let then_weight = |weight: f32| SHARE * (LEAST + (1.0 - LEAST) * weight);
-    for one in &mut *ranked {
-        let own = weights.remove(&one.id).map_or(0.0, then_weight);
-        one.weight = (1.0 - SHARE) * one.weight + own;
+fn told_by(time: &NamedTime) -> OffsetDateTime {
+    match time.is_of_calendar {
+        true => time.end.saturating_add(TOLD_WITHIN),
+        false => time.end,
     }
-    let others = then.into_iter();
-    let others = others.filter(|one| weights.contains_key(&one.id));
-    ranked.extend(others.map(|one| Ranked {
-        weight: then_weight(one.weight),
-        ..one
-    }));
+}
+
+/// Weighs a ranking of all candidates by that of the named times, `then`, too, and adds what it lacks.
+/// A message of these times gains in proportion to its relevance, compared with the most relevant one
+/// of all: messages of a day on which nothing answers the query do not come before one that does.
+pub(super) fn prefer(ranked: &mut Vec<Ranked>, then: Vec<Ranked>) {
+    let relevances = ranked.iter().chain(&then).filter_map(|one| one.relevance);
+    let best = relevances.fold(f32::MIN_POSITIVE, f32::max);
+    // That of a message that waits to be indexed is not known.
+    let gain = |one: &Ranked| SHARE * one.relevance.map_or(1.0, |relevance| relevance / best);
+    let gains = then.iter().map(|one| (one.id, gain(one)));
+    let mut gains: HashMap<MessageId, f32> = gains.collect();
+    let least = ranked.last().map_or(0.0, |one| one.weight);
+    for one in &mut *ranked {
+        one.weight = (1.0 - SHARE) * one.weight + gains.remove(&one.id).unwrap_or_default();
+    }
+    let others = then.into_iter().filter_map(|one| {
+        let weight = (1.0 - SHARE) * least + gains.get(&one.id)?;
+        Some(Ranked { weight, ..one })
+    });
+    ranked.extend(others);
     ranked.sort_by(|left, right| right.weight.total_cmp(&left.weight));
 }
