@@ -128,7 +128,9 @@ fn continues(former: &BuildContextResponse, now: &BuildContextResponse) -> bool 
 
 #[apply(long_trial_with_own_server)]
 async fn j13_an_agent_of_300_steps_loses_nothing_and_keeps_its_prefix() {
-    let (_dir, _server, client) = Server::start_own(&Options::default()).await;
+    // Codes are found by word, and to embed two million tokens takes minutes.
+    let by_word = Options::with(&["embedding.kind = \"none\""]);
+    let (_dir, _server, client) = Server::start_own(&by_word).await;
     let run = session(&app(), "", "run:nightly");
     let request = ResolveThreadRequest {
         session: Some(run.clone()),
