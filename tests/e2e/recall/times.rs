@@ -231,42 +231,6 @@ async fn f01_what_is_told_some_days_after_a_date_comes_before_the_same_of_other_
 }
 
 #[apply(trial)]
-async fn f01_a_time_hides_no_answer_that_was_told_at_another_time() {
-    let client = acme().await;
-    let thread_id = client.thread_of(&app(), "ada").await;
-    let told = [
-        (
-            40,
-            "I tried a new recipe: pumpkin soup with ginger, it was delicious.",
-        ),
-        (8, "The dentist moved my appointment to Thursday."),
-        (8, "Our team won the match three to one."),
-        (8, "My sister is looking for a flat in Leipzig."),
-        (8, "The train was an hour late again."),
-        (8, "I have to renew my passport before the summer."),
-    ];
-    let messages = told.map(|(ago, text)| said_at(ASKED - ago * DAY, say(Role::User, text)));
-    let stored = client.append(&thread_id, messages.to_vec()).await;
-    for query in [
-        "Which recipe did I try on 10 March?",
-        "Which recipe did I try last week?",
-    ] {
-        let request = SearchRequest {
-            query_time: asked_in("Europe/Berlin"),
-            top_k: Some(2),
-            ..search_request(&thread_id, query, &stored.revision)
-        };
-        let found = client.search(request).await;
-        assert_eq!(found.named_times.len(), 1, "{query}");
-        let texts = texts(&found.matches);
-        assert!(
-            texts.iter().any(|text| text == told[0].1),
-            "{query}: {texts:?}"
-        );
-    }
-}
-
-#[apply(trial)]
 async fn f02_explicit_times_bound_searches_and_tools() {
     let (client, app, thread_id, revision) = with_lunches().await;
     let between = MessageFilter {
