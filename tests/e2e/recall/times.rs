@@ -202,31 +202,29 @@ async fn f01_recall_and_contexts_read_times_too() {
 
 #[apply(trial)]
 async fn f01_what_is_told_some_days_after_a_date_comes_before_the_same_of_other_times() {
-    let (client, _, thread_id, revision) = with_lunches().await;
-    let request = SearchRequest {
-        query_time: asked_in("Europe/Berlin"),
-        top_k: Some(3),
-        filter: Some(MessageFilter {
-            roles: vec![Role::User.into()],
-            ..Default::default()
-        }),
-        ..search_request(
-            &thread_id,
-            "What did I have for lunch on 8 March?",
-            &revision,
-        )
-    };
-    let found = client.search(request).await;
-    // Midnight in Berlin at the beginning of 8 March.
-    let start = ASKED - 15 * HOUR - HOUR / 2 - 10 * DAY;
-    assert_eq!(
-        read_as(&found.named_times),
-        [("on 8 March", start, start + DAY)]
-    );
-    // Of that day, and of the three days after it.
-    let told = [10, 9, 8, 7].map(lunch);
-    for text in texts(&found.matches) {
-        assert!(told.contains(&text), "{text}");
+    let client = acme().await;
+    let thread_id = client.thread_of(&app(), "ada").await;
+    // On 10 February and on 10 March.
+    let told = [
+        (36, "For dinner I cooked a stew of lentils."),
+        (8, "For dinner I cooked a stew of beans."),
+    ];
+    let messages = told.map(|(ago, text)| said_at(ASKED - ago * DAY, say(Role::User, text)));
+    let stored = client.append(&thread_id, messages.to_vec()).await;
+    for (month, (_, stew)) in ["February", "March"].into_iter().zip(told) {
+        let query = format!("What did I cook for dinner on 8 {month}?");
+        let request = SearchRequest {
+            query_time: asked_in("Europe/Berlin"),
+            ..search_request(&thread_id, &query, &stored.revision)
+        };
+        let found = client.search(request).await;
+        let read: Vec<&str> = found
+            .named_times
+            .iter()
+            .map(|it| it.text.as_str())
+            .collect();
+        assert_eq!(read, [format!("on 8 {month}")]);
+        assert_eq!(texts(&found.matches)[0], stew, "{query}");
     }
 }
 

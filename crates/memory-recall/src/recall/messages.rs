@@ -48,7 +48,7 @@ impl Searcher {
             Some(filter) => {
                 let then = self.rank_passing(caller, query, &filter, limit);
                 let (mut all, then) = tokio::try_join!(all, then)?;
-                prefer(&mut all.ranked, then.ranked);
+                prefer(&mut all.ranked, then.ranked, &times);
                 for degradation in then.degradations {
                     if !all.degradations.contains(&degradation) {
                         all.degradations.push(degradation);

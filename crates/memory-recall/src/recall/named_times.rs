@@ -9,9 +9,13 @@ use time::{Duration, OffsetDateTime};
 use crate::query::{NamedTime, RecallQuery};
 use crate::rank::Ranked;
 
-/// How much it counts that a message is of a named time, 0.0 to 1.0; its rank among all messages is
-/// the rest. docs/notes/recall-quality.md has the figures.
-const SHARE: f32 = 0.4;
+/// How much it counts that a message is of a time that is named by its distance from now, such as
+/// "yesterday", 0.0 to 1.0; its rank among all messages is the rest.
+/// docs/notes/recall-quality.md has the figures.
+const RELATIVE_SHARE: f32 = 0.4;
+/// The same for a date, a month or a year, which say when something happened rather than when it was
+/// told.
+const CALENDAR_SHARE: f32 = 0.2;
 /// How long after a date, a month or a year people tell what happened then.
 const TOLD_WITHIN: Duration = Duration::days(3);
 
@@ -71,19 +75,23 @@ fn told_by(time: &NamedTime) -> OffsetDateTime {
 /// Weighs a ranking of all candidates by that of the named times, `then`, too, and adds what it lacks.
 /// A message of these times gains in proportion to its relevance, compared with the most relevant one
 /// of all: messages of a day on which nothing answers the query do not come before one that does.
-pub(super) fn prefer(ranked: &mut Vec<Ranked>, then: Vec<Ranked>) {
+pub(super) fn prefer(ranked: &mut Vec<Ranked>, then: Vec<Ranked>, times: &[NamedTime]) {
+    let share = match times.iter().any(|time| time.is_of_calendar) {
+        true => CALENDAR_SHARE,
+        false => RELATIVE_SHARE,
+    };
     let relevances = ranked.iter().chain(&then).filter_map(|one| one.relevance);
     let best = relevances.fold(f32::MIN_POSITIVE, f32::max);
     // That of a message that waits to be indexed is not known.
-    let gain = |one: &Ranked| SHARE * one.relevance.map_or(1.0, |relevance| relevance / best);
+    let gain = |one: &Ranked| share * one.relevance.map_or(1.0, |relevance| relevance / best);
     let gains = then.iter().map(|one| (one.id, gain(one)));
     let mut gains: HashMap<MessageId, f32> = gains.collect();
     let least = ranked.last().map_or(0.0, |one| one.weight);
     for one in &mut *ranked {
-        one.weight = (1.0 - SHARE) * one.weight + gains.remove(&one.id).unwrap_or_default();
+        one.weight = (1.0 - share) * one.weight + gains.remove(&one.id).unwrap_or_default();
     }
     let others = then.into_iter().filter_map(|one| {
-        let weight = (1.0 - SHARE) * least + gains.get(&one.id)?;
+        let weight = (1.0 - share) * least + gains.get(&one.id)?;
         Some(Ranked { weight, ..one })
     });
     ranked.extend(others);
