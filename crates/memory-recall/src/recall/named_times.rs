@@ -74,7 +74,7 @@ fn told_by(time: &NamedTime) -> OffsetDateTime {
 
 /// Weighs a ranking of all candidates by that of the named times, `then`, too, and adds what it lacks.
 /// A message of these times gains in proportion to its relevance, compared with the most relevant one
-/// of all: messages of a day on which nothing answers the query do not come before one that does.
+/// of all, so that those of a day on which nothing answers the query gain little.
 pub(super) fn prefer(ranked: &mut Vec<Ranked>, then: Vec<Ranked>, times: &[NamedTime]) {
     let share = match times.iter().any(|time| time.is_of_calendar) {
         true => CALENDAR_SHARE,
