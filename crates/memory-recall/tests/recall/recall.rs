@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use memory_contract::{
-    AppId, MessageId, TenantId, ThreadId, UserId,
+    AppId, MessageId, TenantId, ThreadId, UserId, limits,
     message::{MessageFilter, NewMessage, Parent, Role},
     policy::MemoryScope,
 };
@@ -523,6 +523,7 @@ async fn a_recall_waits_for_the_revision_it_has_to_see() {
         service.worker.handle.wake();
         let query = RecallQuery {
             freshness: Freshness::AtLeast(revision),
+            max_wait: limits::MAX_WAIT,
             recent_window: 0,
             top_k: 1,
             neighbors_before: 0,
