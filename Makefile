@@ -23,7 +23,7 @@ help: ## Show this list
 .PHONY: run
 run: ## Start Recollect on this machine, with a private database and index
 	@echo "Starting Recollect: set-up, build, then the server; Ctrl-C stops it."
-	@echo "The first time takes long: set-up a minute, the build about 10 minutes on 2 cores."
+	@echo "The first time takes long: set-up a minute, the build 10 to 15 minutes on 2 cores."
 	@scripts/setup model
 	@scripts/setup postgres
 	@scripts/setup grpcurl
@@ -32,7 +32,7 @@ run: ## Start Recollect on this machine, with a private database and index
 .PHONY: demo
 demo: ## Store a long conversation, then ask about it
 	@echo "The demo: set-up, build, then a conversation is stored and recalled."
-	@echo "The first time takes long: set-up a minute, the build about 10 minutes on 2 cores."
+	@echo "The first time takes long: set-up a minute, the build 10 to 15 minutes on 2 cores."
 	@scripts/setup model
 	@scripts/setup postgres
 	@scripts/setup grpcurl

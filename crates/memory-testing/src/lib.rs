@@ -7,6 +7,8 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod files;
+
 use std::{
     env, fs,
     ops::Range,
@@ -22,6 +24,8 @@ use std::{
 
 use memory_store::StoreConfig;
 use tempfile::TempDir;
+
+pub use files::files_with;
 
 /// The migrated database that the others are copies of.
 const TEMPLATE: &str = "template_recollect";

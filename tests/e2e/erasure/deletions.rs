@@ -1,7 +1,5 @@
 //! Users, apps and tenants are deleted everywhere, with a receipt.
 
-use std::fs;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
@@ -10,6 +8,7 @@ use memory_contract::proto::{
     DeleteUserRequest, Deletion, DeletionState, GetDeletionRequest, KeyScope, ListDeletionsRequest,
     ListTransactionsRequest, TransactionAction, UserRef, delete_user_request,
 };
+use memory_testing::files_with;
 use recollect_tests::{
     Client, Cluster, DataDir, Dynamic, Key, Options, Refused as _, SOON, Server, app, apply,
     by_session, eventually, eventually_some, memory_search, memory_texts, node, recollect_at,
@@ -180,25 +179,6 @@ async fn plant(client: &Client, app: &str, user: &str, mark: &str) {
         client.add_node_turn(node, mark, mark).await;
     }
     client.flush_node(&planner).await;
-}
-
-/// The files below a directory that contain some bytes.
-fn files_with(directory: &Path, bytes: &[u8]) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory).unwrap().filter_map(Result::ok) {
-        let path = entry.path();
-        let kind = entry.file_type().unwrap();
-        if kind.is_dir() {
-            found.extend(files_with(&path, bytes));
-        } else if kind.is_file()
-            // A running server may remove it meanwhile.
-            && let Ok(content) = fs::read(&path)
-            && content.windows(bytes.len()).any(|part| part == bytes)
-        {
-            found.push(path.display().to_string());
-        }
-    }
-    found
 }
 
 async fn count(database: &tokio_postgres::Client, sql: &str) -> i64 {

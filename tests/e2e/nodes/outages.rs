@@ -266,12 +266,15 @@ async fn object_storage_that_hangs_leaves_connections_to_other_calls() {
     .await;
     // Object storage has a second for a step, and a flush takes several.
     let thread_id = client.thread("other").await;
+    let mut took = Vec::new();
     for _ in 0..20 {
         let start = Instant::now();
         client.append_turn(&thread_id, "question", "answer").await;
-        let took = start.elapsed();
-        assert!(took < Duration::from_millis(900), "{took:?}");
+        took.push(start.elapsed());
     }
+    // A busy machine delays some appends; waiting for the store would delay all.
+    took.sort_unstable();
+    assert!(took[10] < Duration::from_millis(900), "{took:?}");
     s3.set_fault(S3Fault::None);
     for flush in flushes {
         drop(flush.await.unwrap());

@@ -408,7 +408,7 @@ async fn b08_the_embedded_index_fills_the_next_one_after_every_kill_and_switches
         queries: (0..100).map(|n| format!("Which invoice is {n}?")).collect(),
         ..Default::default()
     });
-    request.set_timeout(Duration::from_millis(800));
+    request.set_timeout(Duration::from_secs(2));
     let compared = client.admin().compare_indexes(request).await.unwrap();
     let compared = compared.into_inner();
     assert_eq!(compared.query_count, 100);

@@ -384,7 +384,7 @@ async fn a_watch_ends_at_the_callers_deadline() {
     let client = plain().await;
     let thread_id = client.thread(&app()).await;
     let mut request = Request::new(watch_request(&thread_id, ""));
-    request.set_timeout(Duration::from_secs(2));
+    request.set_timeout(Duration::from_secs(5));
     let stream = client.threads().watch_thread(request).await.unwrap();
     let events = Events::begin(stream.into_inner()).await;
     client.append_turn(&thread_id, "Q", "A").await;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use memory_contract::{AppId, MessageId, TenantId, UserId, message::Role};
 use memory_embed::EmbeddingModel;
+use memory_testing::files_with;
 use memory_text::{Form, LexicalVector};
 use qdrant_edge::{EdgeOptimizersConfig, Filter, ScrollRequest, WithPayloadInterface, WithVector};
 use time::OffsetDateTime;
@@ -169,18 +170,6 @@ pub(in crate::edge) fn engines(directory: &Path) -> usize {
     names.filter(|name| name.starts_with("engine-")).count()
 }
 
-/// Whether a file below a directory has these bytes.
-fn has_bytes(directory: &Path, bytes: &[u8]) -> bool {
-    fs::read_dir(directory).unwrap().any(|entry| {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            return has_bytes(&path, bytes);
-        }
-        let content = fs::read(&path).unwrap();
-        content.windows(bytes.len()).any(|found| found == bytes)
-    })
-}
-
 #[test]
 fn a_merged_index_has_what_was_changed_meanwhile() {
     let directory = tempfile::tempdir().unwrap();
@@ -244,7 +233,7 @@ fn many_segments_are_merged_while_they_change() {
     }
     let segments = |writer: &Writer| writer.shard().unwrap().info().segments_count;
     assert!(segments(&writer) > 6, "{}", segments(&writer));
-    assert!(has_bytes(directory.path(), b"Ada Erased"));
+    assert!(!files_with(directory.path(), b"Ada Erased").is_empty());
 
     let (commands, mut queue) = queue();
     writer.compact(&commands.downgrade());
@@ -296,7 +285,7 @@ fn many_segments_are_merged_while_they_change() {
     taken.result.unwrap();
     assert_eq!(taken.replies.len(), 1);
     assert_eq!(found(&writer), expected);
-    assert!(!has_bytes(directory.path(), b"Ada Erased"));
+    assert!(files_with(directory.path(), b"Ada Erased").is_empty());
 
     assert_eq!(points(&mut writer), expected.len() as u64);
     assert_eq!(found(&writer), expected);
