@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::process::{bare_command, send_signal};
 use crate::{Key, recollect_binary};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// A command that has ended.
 #[derive(Debug)]
@@ -150,7 +150,7 @@ pub fn recollect_reading(addr: &str, key: Key, args: &[&str], input: &str) -> Fi
 /// directory, until it ends.
 ///
 /// # Panics
-/// If it does not end within a minute.
+/// If it does not end within three minutes.
 pub fn recollect(args: &[&str], env: &[(&str, &str)]) -> Finished {
     run_to_end(&recollect_binary(), args, env)
 }
@@ -158,7 +158,7 @@ pub fn recollect(args: &[&str], env: &[(&str, &str)]) -> Finished {
 /// Runs a binary to its end.
 ///
 /// # Panics
-/// If it does not end within a minute.
+/// If it does not end within three minutes.
 pub fn run_to_end(binary: &Path, args: &[&str], env: &[(&str, &str)]) -> Finished {
     run(binary, args, env, None)
 }

@@ -9,7 +9,7 @@ use tonic::Streaming;
 use crate::by_id;
 use crate::{Client, Failure};
 
-const EVENT_TIMEOUT: Duration = Duration::from_secs(40);
+const EVENT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The events of a watch.
 pub struct Events {

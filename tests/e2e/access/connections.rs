@@ -51,7 +51,8 @@ async fn sockets_that_send_no_whole_request_close_and_keep_no_caller_out() {
         let begin = Instant::now();
         let new = server.client(Key::Acme).await;
         new.call(GetServerInfoRequest {}).await;
-        assert!(begin.elapsed() < Duration::from_secs(5));
+        // Sockets close by themselves after 10 s.
+        assert!(begin.elapsed() < Duration::from_secs(9));
     }
     all_close(sockets).await;
     // Connections of HTTP/2 stay open without a request; clients connect in spite of them.

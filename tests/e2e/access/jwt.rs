@@ -23,7 +23,7 @@ use super::{done_to, transactions};
 
 const ISSUER: &str = "https://issuer.example";
 /// The server reads changed keys at most every five seconds.
-const REFRESHED: Duration = Duration::from_secs(15);
+const REFRESHED: Duration = Duration::from_secs(60);
 
 /// An issuer with one key.
 struct Issuer {

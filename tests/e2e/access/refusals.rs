@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::{caller, create_key, serve, transactions};
 use crate::plain;
 
-const RECORD_TIMEOUT: Duration = Duration::from_secs(20);
+const RECORD_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A key of the test's own, by whose name its refusals are found.
 async fn own_key(scopes: &[KeyScope]) -> (String, Client) {

@@ -44,7 +44,7 @@ async fn idle_imports_of_one_key_leave_room_for_others_and_end() {
         "embedding.kind = \"none\"",
         "server.max_streams = 8",
         "server.key_share = 0.5",
-        "server.stream_idle_timeout = \"10s\"",
+        "server.stream_idle_timeout = \"30s\"",
     ]))
     .await;
     let acme_too = server.client(Key::AcmeToo).await;
@@ -76,7 +76,7 @@ async fn idle_imports_of_one_key_leave_room_for_others_and_end() {
     acme.append_turn(&acme.thread("app").await, "Q", "A").await;
 
     for mut answers in idle {
-        let ended = timeout(SOON * 2, answers.message()).await.unwrap();
+        let ended = timeout(SOON * 4, answers.message()).await.unwrap();
         let failure = Failure::from(ended.unwrap_err());
         failure.is(Code::DeadlineExceeded, "DEADLINE_EXCEEDED");
     }

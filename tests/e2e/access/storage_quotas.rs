@@ -92,7 +92,7 @@ async fn a_tenant_at_its_quota_of_messages_reads_and_deletes_and_then_writes_aga
 
     acme.delete_message(&thread_id, &stored[0].message_id).await;
     let again = async |request: AppendMessagesRequest| {
-        eventually("there is room again", SOON, async || {
+        eventually("there is room again", 4 * SOON, async || {
             let mut messages = acme.messages();
             messages.append_messages(request.clone()).await.is_ok()
         })
@@ -203,7 +203,7 @@ async fn f23_versions_of_files_count_for_the_quota_of_bytes() {
         precondition: None,
     };
     acme.call(delete).await;
-    eventually("there is room again", SOON, async || {
+    eventually("there is room again", 4 * SOON, async || {
         let mut files = acme.memory_files();
         let refused = files.replace_in_memory_file(missing.clone()).await;
         refused.unwrap_err().code() == Code::NotFound

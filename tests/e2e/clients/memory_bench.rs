@@ -21,7 +21,7 @@ async fn memory_bench_starts_a_server_and_workers_apart() {
     fs::write(path("queries"), "What is the dog called?\n".repeat(2_000)).unwrap();
     // The service runs as long as this script, which imports with its workers and asks its server.
     let script = "set -e; \"$1\" import \"$2\" --app pets > /dev/null; \
-        \"$1\" search --app pets --user talk --queries \"$3\" --seconds 0.2 --json";
+        \"$1\" search --app pets --user talk --queries \"$3\" --seconds 2 --json";
     let memory_bench = built_binary("memory-bench").display().to_string();
     let (talks, queries) = (path("talks"), path("queries"));
     let args = [
@@ -39,7 +39,12 @@ async fn memory_bench_starts_a_server_and_workers_apart() {
         &talks,
         &queries,
     ];
-    let env = [("RECOLLECT_EMBEDDING__MODEL", "all-minilm-l6-v2")];
+    // A degraded search ends memory-bench.
+    let env = [
+        ("RECOLLECT_EMBEDDING__MODEL", "all-minilm-l6-v2"),
+        ("RECOLLECT_EMBEDDING__QUERY_TIMEOUT", "20s"),
+        ("RECOLLECT_INDEX__SEARCH_TIMEOUT", "20s"),
+    ];
     let found = run_to_end(&built_binary("memory-bench"), &args, &env).ok();
     let found = found.json();
     assert!(found["asked"].as_u64().unwrap() > 4, "{found}");

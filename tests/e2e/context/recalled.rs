@@ -7,8 +7,8 @@ use memory_contract::proto::{
 use prost::Message as _;
 use recollect_tests::{
     Options, SOON, Server, USER_DEFAULT, app, apply, block, block_texts, by_session, check_context,
-    context_request, eventually, free_addr, mode, quoted_texts, quotes, say, session, trial,
-    trial_with_own_server, turn,
+    context_request, eventually, eventually_some, free_addr, mode, quoted_texts, quotes, say,
+    session, trial, trial_with_own_server, turn,
 };
 
 use super::modes::{in_mode, turns};
@@ -65,8 +65,14 @@ async fn the_same_request_gives_the_same_bytes() {
         max_tokens: Some(400),
         ..context_request(&thread_id, "Where does my sister work?")
     };
-    let first = client.context(request.clone()).await;
-    assert_eq!(first.degradations, []);
+    // On a busy machine the first question can come before the words are counted.
+    let first = eventually_some("two answers are the same", SOON, async || {
+        let one = client.context(request.clone()).await;
+        let other = client.context(request.clone()).await;
+        let same = one.encode_to_vec() == other.encode_to_vec();
+        (same && one.degradations.is_empty()).then_some(one)
+    })
+    .await;
     check_context(&first, 400);
     assert!(block(&first, Kind::Recalled).is_some());
     for _ in 0..5 {

@@ -68,7 +68,7 @@ async fn get(client: &Client, deletion_id: &str) -> Deletion {
 
 /// Waits for the end of a deletion. Its receipt says that nothing is left.
 async fn finished(client: &Client, deletion: &Deletion) -> Deletion {
-    let receipt = eventually_some("the deletion is finished", SOON, async || {
+    let receipt = eventually_some("the deletion is finished", 4 * SOON, async || {
         let receipt = get(client, &deletion.deletion_id).await;
         (receipt.state() == DeletionState::Finished).then_some(receipt)
     })

@@ -41,7 +41,7 @@ fn step(number: usize) -> Vec<MessageInput> {
 }
 
 /// Longest duration of a call while the model is held, which lasts until the test ends it.
-const MAX_CALL: Duration = Duration::from_secs(5);
+const MAX_CALL: Duration = Duration::from_secs(25);
 
 /// The response to a call, which must not take longer than [`MAX_CALL`].
 async fn bounded<T>(name: &str, call: impl Future<Output = T>) -> T {

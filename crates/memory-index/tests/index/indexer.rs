@@ -458,10 +458,10 @@ async fn an_index_that_takes_small_batches_alone_gets_them() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_that_takes_longer_than_its_lease_is_indexed_once() {
     let world = World::new().await;
-    let lease = Duration::from_secs(1);
+    let lease = Duration::from_secs(5);
     let (_directory, hooked) = prepared(move |writes| {
         let takes = if writes == 0 {
-            3 * lease
+            2 * lease
         } else {
             Duration::ZERO
         };
@@ -486,7 +486,7 @@ async fn a_stopping_worker_finishes_its_batch() {
     let (_directory, inner) = edge();
     let hooked = Hooked::new(inner, |_| {
         // Long enough for the stop to arrive meanwhile.
-        Box::pin(tokio::time::sleep(Duration::from_millis(200)))
+        Box::pin(tokio::time::sleep(Duration::from_secs(3)))
     });
     let index: Arc<dyn Index> = Arc::clone(&hooked) as Arc<dyn Index>;
     let thread = world.thread("ada").await;

@@ -320,7 +320,7 @@ async fn a_refused_append_stores_nothing() {
 async fn an_expired_thread_takes_no_messages() {
     let world = World::new().await;
     let mut new = new_thread("app", "ada", "session:1");
-    new.ttl = Some(std::time::Duration::from_millis(200));
+    new.ttl = Some(std::time::Duration::from_secs(3));
     let thread = world
         .store
         .threads(&world.caller)
@@ -329,7 +329,7 @@ async fn an_expired_thread_takes_no_messages() {
         .unwrap()
         .id;
     world.say(thread, Role::User, "in time").await;
-    tokio::time::sleep(std::time::Duration::from_millis(250)).await;
+    tokio::time::sleep(std::time::Duration::from_millis(3_050)).await;
     let error = world
         .append(thread, vec![said(Role::User, "late")])
         .await

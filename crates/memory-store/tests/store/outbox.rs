@@ -81,7 +81,7 @@ async fn a_job_has_one_worker_until_its_lease_ends() {
     let thread = world.thread().await.id;
     let messages = (0..10).map(|_| said(Role::User, "hello")).collect();
     world.append(thread, messages).await.unwrap();
-    let short = Duration::from_millis(300);
+    let short = Duration::from_secs(3);
     let (one, two) =
         futures::future::join(world.outbox.claim(4, short), world.outbox.claim(4, MINUTE)).await;
     let (one, two) = (one.unwrap(), two.unwrap());
@@ -256,7 +256,7 @@ async fn a_failed_job_waits_before_its_next_try() {
     let failure = Failure {
         id: claim.jobs[0].id,
         error: "no".to_owned(),
-        delay: Duration::from_millis(300),
+        delay: Duration::from_secs(3),
     };
     world
         .outbox
@@ -272,7 +272,7 @@ async fn a_failed_job_waits_before_its_next_try() {
             .jobs
             .is_empty()
     );
-    tokio::time::sleep(Duration::from_millis(350)).await;
+    tokio::time::sleep(Duration::from_millis(3_050)).await;
     assert_eq!(world.outbox.claim(10, MINUTE).await.unwrap().jobs.len(), 1);
 }
 
