@@ -17,8 +17,8 @@ use tonic::Code;
 use super::{caller, create_key, done_to, serve, transactions};
 use crate::plain;
 
-/// How long a key that was ended may go on: servers know keys for 5 seconds, and a call may stall.
-const END: Duration = Duration::from_secs(20);
+/// How long a key that was ended may go on.
+const END: Duration = Duration::from_secs(5);
 
 fn name() -> String {
     format!("key-{}", app())

@@ -400,10 +400,10 @@ async fn b02_a_queue_of_ten_thousand_is_reported_and_the_newest_is_found() {
         assert_eq!(recalled.degradations, []);
         assert_eq!(texts(&recalled.messages), [NAME]);
     }
-    // The fastest, because a busy machine delays some.
+    // The median, because a busy machine delays some.
     took.sort_unstable();
     assert!(
-        took[0] < Duration::from_millis(500),
+        took[10] < Duration::from_millis(500),
         "the queue of others costs time: {took:?}"
     );
 

@@ -23,7 +23,7 @@ use recollect_tests::{Client, DataDir, Failure, Key, S3, S3Fault, free_addr, nod
 /// Deadline of a call about a node's memory.
 const DEADLINE: Duration = Duration::from_secs(5);
 /// How much later an answer may arrive on a busy machine.
-const LATE: Duration = Duration::from_secs(5);
+const LATE: Duration = Duration::from_secs(1);
 /// The server answers before the deadline, but for one in so many calls on a busy machine.
 const CUT_OFF_SHARE: usize = 50;
 /// A history returns at most 500 messages, two of each turn.

@@ -1518,7 +1518,7 @@ async fn an_index_goes_on_with_int8_and_finds_the_same() {
         dense: Some(noise(number, DIMENSIONS)),
         ..point(number, [0.0; 4])
     };
-    // What was loaded is optimized at once.
+    // The first fills the index. The others load it, and optimize it with their first change.
     for (config, rounds) in [(&full, 1), (&full, 1), (&int8, 1), (&int8, 0), (&full, 1)] {
         let index = open_index(config, schema.clone()).unwrap();
         index.prepare().await.unwrap();
