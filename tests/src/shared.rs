@@ -28,10 +28,11 @@ struct Running {
     ready: Ready,
 }
 
-/// The embedded default, for tests of recall. Only its timeouts are longer: the
+/// The embedded default, for tests of recall. Only its timeouts are longer, as those of the others: the
 /// machine may be busy, and what becomes of a slow model or index is tested
 /// elsewhere.
 pub static SHARED: Shared = Shared::new(&[
+    "server.call_timeout = \"2m\"",
     "embedding.query_timeout = \"20s\"",
     "index.search_timeout = \"20s\"",
 ]);
@@ -39,14 +40,15 @@ pub static SHARED: Shared = Shared::new(&[
 /// A server without a model, for tests of everything else: indexing takes it no
 /// time, so that tests which wait for the index do not wait for those.
 pub static PLAIN: Shared = Shared::new(&[
+    "server.call_timeout = \"2m\"",
     "embedding.kind = \"none\"",
     "index.search_timeout = \"20s\"",
 ]);
 
 /// A server for tests that store so much that the index is behind for a while:
-/// no test waits for it here. A call may take long on a busy machine.
+/// no test waits for it here.
 pub static BULK: Shared =
-    Shared::new(&["embedding.kind = \"none\"", "server.call_timeout = \"2m\""]);
+    Shared::new(&["server.call_timeout = \"2m\"", "embedding.kind = \"none\""]);
 
 impl Shared {
     const fn new(config: &'static [&'static str]) -> Self {

@@ -8,7 +8,7 @@ use memory_contract::{AppId, TenantId};
 use memory_index::{Indexes, Selection};
 use memory_runtime::error_chain;
 use memory_store::{
-    CollectionState, OutboxStats, Store, StoreError, SubscriptionQueue, WorkerStore,
+    CollectionState, OutboxStats, OutsideErasure, Store, StoreError, SubscriptionQueue, WorkerStore,
 };
 use metrics::{
     Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
@@ -29,6 +29,8 @@ const BATCH_EVENTS: u32 = 20_000;
 const BATCH_OBJECTS: u32 = 64;
 /// Apps whose memories one run looks at, at most.
 const BATCH_APPS: u32 = 64;
+/// Deletions for which the files of a database of our own are rewritten once, at most.
+const REWRITE_FOR: u32 = 64;
 /// The pause of the jobs that erase deleted and expired data.
 const ERASE_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval of the job that queues threads whose memories were erased.
@@ -252,32 +254,44 @@ pub(crate) fn registry(
     ]
 }
 
-/// Erases a deleted user, app or tenant from the index, and from the files of a database of our
-/// own. A failure is recorded with the deletion, which is tried again later.
+/// Erases deleted users, apps and tenants from the index, and from the files of a database of our
+/// own, which are rewritten once for all of them. A failure is recorded with the deletion, which is
+/// tried again later.
 async fn erase_outside(
     store: &Store,
     workers: &WorkerStore,
     indexes: &Indexes,
     rewrite: Option<Rewrite>,
 ) -> Result<More, StoreError> {
-    let Some(erasure) = workers.erasures(store).claim_outside().await? else {
-        return Ok(false);
-    };
-    let mut erased = Ok(());
-    for selection in Selection::of_deletion(&erasure.tenant, &erasure.scope) {
-        if erased.is_ok() {
-            erased = indexes.erase(&selection).await;
-        }
+    let limit = if rewrite.is_some() { REWRITE_FOR } else { 1 };
+    let mut erased = Vec::new();
+    for erasure in workers.erasures(store).claim_outside(limit).await? {
+        let result = erase_from_index(indexes, &erasure).await;
+        erased.push((erasure, result));
     }
-    let erased = match (erased.map_err(|error| error_chain(&error)), rewrite) {
-        (Ok(()), Some(rewrite)) => rewrite().await.map(|()| true),
-        (Ok(()), None) => Ok(false),
-        (Err(why), _) => Err(why),
+    let rewritten = match rewrite {
+        Some(rewrite) if erased.iter().any(|(_, result)| result.is_ok()) => {
+            rewrite().await.map(|()| true)
+        }
+        _ => Ok(false),
     };
-    let ended = workers
-        .erasures(store)
-        .end_outside(&erasure, erased.as_ref().copied().map_err(String::as_str));
-    ended.await.map(|()| erased.is_ok())
+    let (mut progress, mut ended) = (false, Ok(()));
+    for (erasure, result) in erased {
+        let result = result.and(rewritten.clone());
+        progress |= result.is_ok();
+        let result = result.as_ref().copied().map_err(String::as_str);
+        // The others are given back nevertheless.
+        ended = ended.and(workers.erasures(store).end_outside(&erasure, result).await);
+    }
+    ended.map(|()| progress)
+}
+
+async fn erase_from_index(indexes: &Indexes, erasure: &OutsideErasure) -> Result<(), String> {
+    for selection in Selection::of_deletion(&erasure.tenant, &erasure.scope) {
+        let erased = indexes.erase(&selection).await;
+        erased.map_err(|error| error_chain(&error))?;
+    }
+    Ok(())
 }
 
 /// Drops events of subscriptions that are too old or too many, one queue at a time, and measures the

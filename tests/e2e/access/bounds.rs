@@ -39,21 +39,28 @@ struct Person {
 }
 
 impl Person {
-    /// A user with a thread, a memory and a deletion of an earlier conversation.
-    async fn new(admin: &Client, app: &str, user: &str) -> Self {
+    /// A user with a thread and a memory, who was deleted before.
+    async fn who_came_back(admin: &Client, app: &str, user: &str) -> Self {
         let owner = json!({ "app_id": app, "user_id": user });
         let deletion = answer(admin, "AdminService/DeleteUser", json!({ "user": owner })).await;
         let deletion = deletion["deletion"]["deletion_id"]
             .as_str()
             .unwrap()
             .to_owned();
-        loop {
+        eventually("the user is deleted", 4 * SOON, async || {
             let state = json!({ "deletion_id": deletion });
             let state = answer(admin, "AdminService/GetDeletion", state).await;
-            if state["deletion"].get("finish_time").is_some() {
-                break;
-            }
-        }
+            state["deletion"].get("finish_time").is_some()
+        })
+        .await;
+        let mut person = Self::new(admin, app, user).await;
+        person.names.push(("$DELETION", deletion));
+        person
+    }
+
+    /// A user with a thread and a memory.
+    async fn new(admin: &Client, app: &str, user: &str) -> Self {
+        let owner = json!({ "app_id": app, "user_id": user });
         let session = json!({ "app_id": app, "user_id": user, "session_key": "k" });
         let text = |text: String| json!([{ "text": text }]);
         let image = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
@@ -76,7 +83,6 @@ impl Person {
             ("$KEY", "k".to_owned()),
             ("$UUID", "0198c1de-3e07-7a4b-9a56-0d6f3a5b8c11".to_owned()),
             ("$NEW", format!("new-{user}")),
-            ("$DELETION", deletion),
             ("\"fuzz\"", format!("{app:?}")),
             ("\"ada\"", format!("{user:?}")),
         ];
@@ -153,7 +159,7 @@ fn is_out_of_bounds(status: &Status) -> bool {
 async fn a_key_of_one_user_reaches_nobody_else_by_any_method() {
     let admin = plain().await;
     let app = app();
-    let ada = Person::new(&admin, &app, "ada").await;
+    let ada = Person::who_came_back(&admin, &app, "ada").await;
     let before = ada.exported(&admin).await;
     assert!(format!("{before:?}").contains("4471"));
     let secret = bound(&admin, to_user(&app, "bea")).await;
@@ -193,7 +199,7 @@ async fn a_key_of_one_user_reaches_nobody_else_by_any_method() {
 async fn a_key_of_one_user_makes_every_call_about_this_user() {
     let admin = plain().await;
     let app = app();
-    let bea = Person::new(&admin, &app, "bea").await;
+    let bea = Person::who_came_back(&admin, &app, "bea").await;
     let secret = bound(&admin, to_user(&app, "bea")).await;
     let client = caller(&PLAIN.ready().addr, &secret).await;
     let mut refused = BTreeSet::new();

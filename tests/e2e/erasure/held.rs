@@ -1,17 +1,25 @@
 //! A thread whose rows cannot be erased for a while.
 
-use memory_contract::proto::{AppendMessagesRequest, ResolveThreadRequest};
+use std::time::Duration;
+
+use memory_contract::proto::{
+    AppendMessagesRequest, DeleteUserRequest, DeletionState, GetDeletionRequest,
+    ResolveThreadRequest, UserRef, delete_user_request::Target,
+};
 use recollect_tests::{
     Client, Dynamic, Options, PLAIN, Refused as _, SOON, Server, app, apply, by_id, eventually,
     history_request, http_get, session, texts, trial, trial_with_own_server, turn,
 };
 use serde_json::{Value, json};
+use tokio::time::timeout;
 use tokio_postgres::NoTls;
 use tonic::Code;
 
 use crate::isolation::reads::{is_missing, requests_for};
 use crate::plain;
 
+/// How long a call may wait for a deletion that rewrites the database.
+const CALL: Duration = Duration::from_secs(6);
 /// Fills an empty thread with messages.
 const LARGE_THREAD: &str =
     include_str!("../../../crates/memory-store/tests/store/large_thread.sql");
@@ -158,6 +166,83 @@ async fn threads_expire_while_one_of_them_cannot_be_erased() {
     })
     .await;
     assert_eq!(listed(&client, &app).await, [json!({})]);
+}
+
+/// Deletes a user. Returns the id of the deletion.
+async fn delete_user(client: &Client, app: &str, user: &str) -> String {
+    let request = DeleteUserRequest {
+        target: Some(Target::User(UserRef {
+            app_id: app.to_owned(),
+            user_id: user.to_owned(),
+        })),
+    };
+    client.call(request).await.deletion.unwrap().deletion_id
+}
+
+async fn deletion_is_finished(client: &Client, deletion_id: &str) -> bool {
+    let request = GetDeletionRequest {
+        deletion_id: deletion_id.to_owned(),
+    };
+    let receipt = client.call(request).await.deletion.unwrap();
+    let finished = receipt.state() == DeletionState::Finished;
+    assert!(receipt.storage_rewritten || !finished, "{receipt:?}");
+    finished
+}
+
+#[apply(trial_with_own_server)]
+async fn calls_are_answered_while_deletions_wait_to_rewrite_the_database_once() {
+    let options = Options::with(&["embedding.kind = \"none\""]);
+    let (_dir, server, client) = Server::start_own(&options).await;
+    let url = server.ready().line["postgres"].as_str().unwrap();
+    let (database, mut holder) = (database(url).await, database(url).await);
+    let app = app();
+    let staying = client.thread_of(&app, "ada").await;
+    client
+        .append_text(&staying, "My dog is called Pixel.")
+        .await;
+    let count = async |sql: &str| -> i64 { database.query_one(sql, &[]).await.unwrap().get(0) };
+
+    let rewritten = "SELECT analyze_count FROM pg_stat_user_tables
+         WHERE schemaname = 'recollect' AND relname = 'messages'";
+    let before = count(rewritten).await;
+
+    // As one that reads the table for long has.
+    let reader = holder.transaction().await.unwrap();
+    let lock = "LOCK TABLE recollect.messages IN ACCESS SHARE MODE";
+    reader.execute(lock, &[]).await.unwrap();
+    let first = delete_user(&client, &app, "user-1").await;
+    let attempts = "SELECT count(*) FROM pg_stat_activity
+         WHERE query LIKE 'VACUUM (FULL%messages' AND wait_event_type = 'Lock'";
+    for number in 2..=6 {
+        eventually("the deletion waits for the table", SOON, async || {
+            count(attempts).await == 1
+        })
+        .await;
+        let append = timeout(CALL, client.append_text(&staying, "And my cat?")).await;
+        append.expect("an append waits");
+        let read = timeout(CALL, client.call(history_request(&staying))).await;
+        assert_eq!(read.expect("a read waits").messages.len(), number);
+    }
+    assert!(!deletion_is_finished(&client, &first).await);
+
+    let mut deletions = vec![first];
+    for number in 2..=6 {
+        let user = format!("user-{number}");
+        deletions.push(delete_user(&client, &app, &user).await);
+    }
+    eventually("all wait for the database", SOON, async || {
+        count("SELECT count(*) FROM recollect.erasures WHERE step = 'outside'").await == 6
+    })
+    .await;
+    drop(reader);
+    for deletion in &deletions {
+        eventually("the deletion is finished", SOON, async || {
+            deletion_is_finished(&client, deletion).await
+        })
+        .await;
+    }
+    let times = count(rewritten).await - before;
+    assert!((1..=2).contains(&times), "rewritten {times} times");
 }
 
 #[apply(trial)]

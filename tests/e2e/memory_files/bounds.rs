@@ -9,7 +9,9 @@ use memory_contract::proto::{
     ListMemoryFileVersionsRequest, PutMemoryFileRequest, RestoreMemoryFileRequest,
     SearchMemoryFilesRequest, delete_user_request::Target,
 };
-use recollect_tests::{Key, PLAIN, app, apply, eventually, trial};
+use recollect_tests::{
+    Key, Options, PLAIN, Server, app, apply, eventually, trial, trial_with_own_server,
+};
 use tonic::Code;
 
 use super::{GARDEN, directory, getting, inserting, put, putting, replacing, text, user};
@@ -146,9 +148,10 @@ async fn f23_no_other_user_or_tenant_sees_a_file() {
     assert_eq!(text(&client, &app, "/secret.md").await, GARDEN);
 }
 
-#[apply(trial)]
+#[apply(trial_with_own_server)]
 async fn f23_deleting_the_user_erases_files_and_versions() {
-    let client = plain().await;
+    let options = Options::with(&["embedding.kind = \"none\""]);
+    let (_dir, _server, client) = Server::start_own(&options).await;
     let app = app();
     put(&client, &app, "/garden.md", GARDEN).await;
     client

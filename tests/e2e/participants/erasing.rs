@@ -4,10 +4,12 @@ use memory_contract::proto::{
     DeleteUserRequest, Deletion, DeletionState, GetDeletionRequest, Role, UserRef,
     delete_user_request::Target,
 };
-use recollect_tests::{Client, SOON, app, apply, eventually_some, say, session, texts, trial};
+use recollect_tests::{
+    Client, Options, SOON, Server, app, apply, eventually_some, say, session, texts,
+    trial_with_own_server,
+};
 
 use super::{extract_facts, said_by};
-use crate::plain;
 
 /// Deletes a user, and waits for the end.
 async fn deleted(client: &Client, target: Target) -> Deletion {
@@ -15,8 +17,7 @@ async fn deleted(client: &Client, target: Target) -> Deletion {
         target: Some(target),
     };
     let begun = client.call(request).await.deletion.unwrap();
-    // It waits for the changes of all tests of the server.
-    eventually_some("the deletion is finished", 4 * SOON, async || {
+    eventually_some("the deletion is finished", 2 * SOON, async || {
         let request = GetDeletionRequest {
             deletion_id: begun.deletion_id.clone(),
         };
@@ -26,9 +27,10 @@ async fn deleted(client: &Client, target: Target) -> Deletion {
     .await
 }
 
-#[apply(trial)]
+#[apply(trial_with_own_server)]
 async fn f18_deleting_a_user_deletes_what_the_user_said_in_threads_of_others() {
-    let client = plain().await;
+    let options = Options::with(&["embedding.kind = \"none\""]);
+    let (_dir, _server, client) = Server::start_own(&options).await;
     // A user of all apps is deleted of this test alone.
     let bob = format!("bob-{}", app());
     for everywhere in [false, true] {

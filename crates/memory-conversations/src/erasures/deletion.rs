@@ -141,31 +141,38 @@ impl ErasureStore<'_> {
 }
 
 impl ErasureWorker<'_> {
-    /// Claims a deletion of which the index, and the database's files, are to be erased.
+    /// Claims deletions of which the index, and the database's files, are to be erased: at most
+    /// `limit`, those that have waited longest.
     ///
     /// # Errors
     /// Only errors of the database.
-    pub async fn claim_outside(self) -> Result<Option<OutsideErasure>, StoreError> {
+    pub async fn claim_outside(self, limit: u32) -> Result<Vec<OutsideErasure>, StoreError> {
         let lease = LeaseId::new();
-        let params: Params<'_> = &[&1_i64, &lease.uuid(), &OUTSIDE_LEASE.as_secs_f64(), &true];
+        let params: Params<'_> = &[
+            &i64::from(limit),
+            &lease.uuid(),
+            &OUTSIDE_LEASE.as_secs_f64(),
+            &true,
+        ];
         let found = self
             .workers
             .pool
             .call_for_all(query!("erasures/claim"), params)
             .await?;
-        let Some(row) = found.first() else {
-            return Ok(None);
-        };
-        let claimed = claimed(row, lease)?;
-        let params: Params<'_> = &[&claimed.caller.tenant.as_str(), &claimed.id];
-        let get = query!("erasures/get");
-        let row = only(self.store.pool.within(&claimed.caller, get, params).await?)?;
-        Ok(Some(OutsideErasure {
-            tenant: claimed.caller.tenant.clone(),
-            scope: scope_of(&row)?,
-            actor: column(&row, "actor")?,
-            claimed,
-        }))
+        let mut erasures = Vec::with_capacity(found.len());
+        for row in &found {
+            let claimed = claimed(row, lease)?;
+            let params: Params<'_> = &[&claimed.caller.tenant.as_str(), &claimed.id];
+            let get = query!("erasures/get");
+            let row = only(self.store.pool.within(&claimed.caller, get, params).await?)?;
+            erasures.push(OutsideErasure {
+                tenant: claimed.caller.tenant.clone(),
+                scope: scope_of(&row)?,
+                actor: column(&row, "actor")?,
+                claimed,
+            });
+        }
+        Ok(erasures)
     }
 
     /// Ends the claim: all is erased, and perhaps the files of the database were rewritten; or

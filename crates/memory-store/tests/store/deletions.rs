@@ -73,10 +73,10 @@ impl World {
             let outside = self
                 .workers
                 .erasures(&self.store)
-                .claim_outside()
+                .claim_outside(1)
                 .await
                 .unwrap();
-            if let Some(erasure) = outside {
+            for erasure in outside {
                 assert_eq!(erasure.tenant, self.caller.tenant);
                 let ended = self
                     .workers
