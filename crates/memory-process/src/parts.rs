@@ -114,9 +114,9 @@ pub(crate) async fn open(
     };
     let opened = open_indexes_of(config, first, next)?;
     if let Some(workers) = &workers {
-        if config.uses_embedded_index() {
-            // The index is locked, so no other worker lives: what one that
-            // was killed had claimed need not wait for its lease.
+        if config.uses_embedded_index() || config.database.private {
+            // The index is locked, or the database is this process's, so no other worker lives: what
+            // one that was killed had claimed need not wait for its lease.
             workers.outbox().end_leases().await.map_err(store_error)?;
             workers
                 .distillates(&store)

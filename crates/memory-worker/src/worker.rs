@@ -31,7 +31,8 @@ pub struct Worker {
     pub indexers: Vec<Indexer>,
     /// The indexes, from which deleted users, apps and tenants are erased.
     pub indexes: Indexes,
-    /// Called after each of these deletions; `None` where Postgres is not our own.
+    /// Called once for these deletions that were claimed together; `None` where Postgres is not
+    /// our own.
     pub rewrite: Option<Rewrite>,
     /// Finds the known facts about a user while facts are extracted.
     pub recall: Recall,

@@ -230,8 +230,12 @@ async fn calls_are_answered_while_deletions_wait_to_rewrite_the_database_once() 
         let user = format!("user-{number}");
         deletions.push(delete_user(&client, &app, &user).await);
     }
+    // Each is due, or leased by the worker that rewrites the database, for an hour.
+    let waiting = "SELECT count(*) FROM recollect.erasures WHERE step = 'outside'
+         AND (available_at <= clock_timestamp()
+             OR available_at > clock_timestamp() + interval '30 minutes')";
     eventually("all wait for the database", SOON, async || {
-        count("SELECT count(*) FROM recollect.erasures WHERE step = 'outside'").await == 6
+        count(waiting).await == 6
     })
     .await;
     drop(reader);
@@ -242,7 +246,10 @@ async fn calls_are_answered_while_deletions_wait_to_rewrite_the_database_once() 
         .await;
     }
     let times = count(rewritten).await - before;
-    assert!((1..=2).contains(&times), "rewritten {times} times");
+    assert!(
+        (1..=3).contains(&times),
+        "rewritten {times} times for 6 deletions"
+    );
 }
 
 #[apply(trial)]

@@ -13,14 +13,15 @@ use memory_database::{
     rows::{self, column, only, scalar},
 };
 use memory_postgres::{Params, query};
+use memory_runtime::error_chain;
 use time::{OffsetDateTime, macros::datetime};
 use uuid::Uuid;
 
 use super::{Claimed, ErasureStats, claimed, erase_now, stats_of};
 use crate::{ErasureStore, ErasureWorker};
 
-/// How long a deletion stays with a worker that erases outside of Postgres. A server with its own
-/// index ends the lease of one that was killed.
+/// How long a deletion stays with a worker that erases outside of Postgres. A server with an index or
+/// a database of its own ends the lease of one that was killed.
 pub const OUTSIDE_LEASE: Duration = Duration::from_secs(3_600);
 
 /// After the time of every deletion.
@@ -162,17 +163,29 @@ impl ErasureWorker<'_> {
         let mut erasures = Vec::with_capacity(found.len());
         for row in &found {
             let claimed = claimed(row, lease)?;
-            let params: Params<'_> = &[&claimed.caller.tenant.as_str(), &claimed.id];
-            let get = query!("erasures/get");
-            let row = only(self.store.pool.within(&claimed.caller, get, params).await?)?;
-            erasures.push(OutsideErasure {
-                tenant: claimed.caller.tenant.clone(),
-                scope: scope_of(&row)?,
-                actor: column(&row, "actor")?,
-                claimed,
-            });
+            match self.scope_and_actor(&claimed).await {
+                Ok((scope, actor)) => erasures.push(OutsideErasure {
+                    tenant: claimed.caller.tenant.clone(),
+                    scope,
+                    actor,
+                    claimed,
+                }),
+                // The others go on.
+                Err(error) => claimed.postpone(self.store, &error_chain(&error)).await?,
+            }
         }
         Ok(erasures)
+    }
+
+    /// Reads what is deleted, and who deletes it. Workers may read this only on behalf of the tenant.
+    async fn scope_and_actor(
+        self,
+        claimed: &Claimed,
+    ) -> Result<(DeletionScope, String), StoreError> {
+        let params: Params<'_> = &[&claimed.caller.tenant.as_str(), &claimed.id];
+        let get = query!("erasures/get");
+        let row = only(self.store.pool.within(&claimed.caller, get, params).await?)?;
+        Ok((scope_of(&row)?, column(&row, "actor")?))
     }
 
     /// Ends the claim: all is erased, and perhaps the files of the database were rewritten; or
