@@ -18,6 +18,7 @@ mod clock;
 pub mod clusters;
 mod contexts;
 mod data_dir;
+mod deletions;
 mod durations;
 mod dynamic;
 mod embedding_model;
@@ -70,6 +71,7 @@ pub use contexts::{
     domain, kinds, mode, profile_texts, quoted_texts, quotes, records,
 };
 pub use data_dir::DataDir;
+pub use deletions::erased;
 pub use dynamic::Dynamic;
 pub use embedding_model::{AskedEmbedding, EMBEDDING_DIMENSIONS, Embedding, EmbeddingModel};
 pub use failure::{Failure, Refused};

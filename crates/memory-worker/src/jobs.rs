@@ -29,7 +29,8 @@ const BATCH_EVENTS: u32 = 20_000;
 const BATCH_OBJECTS: u32 = 64;
 /// Apps whose memories one run looks at, at most.
 const BATCH_APPS: u32 = 64;
-/// Deletions for which the files of a database of our own are rewritten once, at most.
+/// Deletions for which the files of a database of our own are rewritten once, at most. Where none are
+/// rewritten, a worker claims one deletion at a time, and others claim the rest.
 const REWRITE_FOR: u32 = 64;
 /// The pause of the jobs that erase deleted and expired data.
 const ERASE_INTERVAL: Duration = Duration::from_secs(1);

@@ -41,20 +41,10 @@ struct Person {
 impl Person {
     /// A user with a thread and a memory, who was deleted before.
     async fn who_came_back(admin: &Client, app: &str, user: &str) -> Self {
-        let owner = json!({ "app_id": app, "user_id": user });
-        let deletion = answer(admin, "AdminService/DeleteUser", json!({ "user": owner })).await;
-        let deletion = deletion["deletion"]["deletion_id"]
-            .as_str()
-            .unwrap()
-            .to_owned();
-        eventually("the user is deleted", 4 * SOON, async || {
-            let state = json!({ "deletion_id": deletion });
-            let state = answer(admin, "AdminService/GetDeletion", state).await;
-            state["deletion"].get("finish_time").is_some()
-        })
-        .await;
+        let deletion = admin.delete_user(app, user).await;
+        admin.finished(&deletion, 4 * SOON).await;
         let mut person = Self::new(admin, app, user).await;
-        person.names.push(("$DELETION", deletion));
+        person.names.push(("$DELETION", deletion.deletion_id));
         person
     }
 

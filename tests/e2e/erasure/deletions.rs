@@ -1,18 +1,19 @@
 //! Users, apps and tenants are deleted everywhere, with a receipt.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use base64::Engine as _;
 use memory_contract::proto::{
     AppRef, AppendMessagesRequest, CreateApiKeyRequest, DeleteAppRequest, DeleteTenantRequest,
-    DeleteUserRequest, Deletion, DeletionState, GetDeletionRequest, KeyScope, ListDeletionsRequest,
-    ListTransactionsRequest, TransactionAction, UserRef, delete_user_request,
+    DeleteUserRequest, Deletion, GetDeletionRequest, KeyScope, ListDeletionsRequest,
+    ListTransactionsRequest, TransactionAction, delete_user_request,
 };
 use memory_testing::files_with;
 use recollect_tests::{
     Client, Cluster, DataDir, Dynamic, Key, Options, Refused as _, SOON, Server, app, apply,
-    by_session, eventually, eventually_some, memory_search, memory_texts, node, recollect_at,
-    search_request, session, trial_with_own_server, turn,
+    by_session, erased, eventually, eventually_some, memory_search, memory_texts, node,
+    recollect_at, search_request, session, trial_with_own_server, turn,
 };
 use serde_json::json;
 use tonic::Code;
@@ -44,51 +45,8 @@ const PLANTED: [&str; 19] = [
     "working_records",
 ];
 
-/// Deletes a user of an app, or with an empty one of all apps.
-async fn delete_user(client: &Client, app: &str, user: &str) -> Deletion {
-    let target = match app {
-        "" => delete_user_request::Target::UserOfAllApps(user.to_owned()),
-        app => delete_user_request::Target::User(UserRef {
-            app_id: app.to_owned(),
-            user_id: user.to_owned(),
-        }),
-    };
-    let request = DeleteUserRequest {
-        target: Some(target),
-    };
-    client.call(request).await.deletion.unwrap()
-}
-
-async fn get(client: &Client, deletion_id: &str) -> Deletion {
-    let request = GetDeletionRequest {
-        deletion_id: deletion_id.to_owned(),
-    };
-    client.call(request).await.deletion.unwrap()
-}
-
-/// Waits for the end of a deletion. Its receipt says that nothing is left.
-async fn finished(client: &Client, deletion: &Deletion) -> Deletion {
-    let receipt = eventually_some("the deletion is finished", 4 * SOON, async || {
-        let receipt = get(client, &deletion.deletion_id).await;
-        (receipt.state() == DeletionState::Finished).then_some(receipt)
-    })
-    .await;
-    assert_eq!(
-        (receipt.step.as_str(), receipt.last_error.as_str()),
-        ("done", "")
-    );
-    assert!(receipt.finish_time.is_some());
-    assert!(receipt.places.iter().any(|place| place.name == "index"));
-    for place in &receipt.places {
-        assert_eq!(place.remaining_count, 0, "{receipt:?}");
-    }
-    receipt
-}
-
-fn erased(receipt: &Deletion, name: &str) -> i64 {
-    let place = receipt.places.iter().find(|place| place.name == name);
-    place.unwrap_or_else(|| panic!("{name}")).deleted_count
-}
+/// How long a deletion may take.
+const DELETION: Duration = Duration::from_secs(4 * SOON.as_secs());
 
 /// Calls a method that has to succeed.
 async fn call(client: &Client, method: &str, request: serde_json::Value) {
@@ -212,12 +170,12 @@ async fn b04_a_deleted_user_leaves_not_a_byte() {
     assert!(!files_with(&dir.data().join("postgres"), mark.as_bytes()).is_empty());
     drop(database);
 
-    let begun = delete_user(&client, &app, "ada").await;
+    let begun = client.delete_user(&app, "ada").await;
     assert_eq!(
         (begun.app_id.as_str(), begun.user_id()),
         (app.as_str(), "ada")
     );
-    let receipt = finished(&client, &begun).await;
+    let receipt = client.finished(&begun, DELETION).await;
     assert!(receipt.storage_rewritten);
     for name in PLANTED {
         assert!(erased(&receipt, name) > 0, "{name} in {receipt:?}");
@@ -257,7 +215,7 @@ async fn b04_a_deleted_user_leaves_not_a_byte() {
         .resolve(session(&app, "ada", &format!("thread:{}", app)))
         .await;
     assert_eq!(afresh.message_count, 0);
-    assert_eq!(get(&client, &receipt.deletion_id).await, receipt);
+    assert_eq!(client.deletion(&receipt.deletion_id).await, receipt);
 
     assert!(server.stop().await.success());
     let left = files_with(dir.path(), mark.as_bytes());
@@ -289,9 +247,9 @@ async fn b04_a_user_is_deleted_in_all_apps_at_once() {
     };
     let refused = client.refused(nameless).await;
     refused.names_field("user_of_all_apps");
-    let begun = delete_user(&client, "", "ada").await;
+    let begun = client.delete_user("", "ada").await;
     assert_eq!((begun.app_id.as_str(), begun.user_id()), ("", "ada"));
-    let receipt = finished(&client, &begun).await;
+    let receipt = client.finished(&begun, DELETION).await;
     for name in PLANTED {
         assert!(erased(&receipt, name) >= 3, "{name} in {receipt:?}");
     }
@@ -347,14 +305,14 @@ async fn b04_appends_during_a_deletion_are_erased_or_refused() {
             began.load(Ordering::Relaxed)
         })
         .await;
-        delete_user(&client, &app, "ada").await
+        client.delete_user(&app, "ada").await
     };
     let writers = futures::future::join_all((0..6).map(write));
     let (begun, stored) = futures::join!(delete, writers);
     let acknowledged: i64 = stored.iter().sum();
     assert!(acknowledged >= 20, "{stored:?}");
 
-    let receipt = finished(&client, &begun).await;
+    let receipt = client.finished(&begun, DELETION).await;
     // Each acknowledged message was erased, and no other.
     assert_eq!(erased(&receipt, "messages"), acknowledged);
     for table in ["messages", "threads", "requests", "distill_jobs"] {
@@ -394,7 +352,7 @@ async fn b04_a_deletion_is_finished_by_servers_that_are_killed_in_between() {
         CREATE TRIGGER slow BEFORE UPDATE OF step ON recollect.erasures
             FOR EACH ROW EXECUTE FUNCTION public.slow()";
     database.batch_execute(slow).await.unwrap();
-    let begun = delete_user(&client, &app, "ada").await;
+    let begun = client.delete_user(&app, "ada").await;
     drop(client);
 
     let progress = async || {
@@ -420,7 +378,7 @@ async fn b04_a_deletion_is_finished_by_servers_that_are_killed_in_between() {
     }
     assert!(kills >= 3, "{seen:?}");
     let client = server.client(Key::Acme).await;
-    let receipt = finished(&client, &begun).await;
+    let receipt = client.finished(&begun, DELETION).await;
     assert!(!receipt.storage_rewritten, "the cluster is not ours");
     for name in PLANTED {
         assert!(erased(&receipt, name) > 0, "{name} in {receipt:?}");
@@ -482,7 +440,7 @@ async fn b04_apps_and_tenants_are_deleted_and_others_stay() {
         (begun.app_id.as_str(), &begun.user_id),
         (one.as_str(), &None)
     );
-    let receipt = finished(&client, &begun).await;
+    let receipt = client.finished(&begun, DELETION).await;
     assert_eq!(erased(&receipt, "threads"), 2);
     assert_eq!(erased(&receipt, "app_policies"), 1);
     assert_eq!(count(&database, &of_app(&one)).await, 0);
@@ -542,7 +500,7 @@ async fn b04_apps_and_tenants_are_deleted_and_others_stay() {
         tenant: "acme".to_owned(),
     };
     let begun = client.call(all).await.deletion.unwrap();
-    let receipt = finished(&client, &begun).await;
+    let receipt = client.finished(&begun, DELETION).await;
     for (name, expected) in [("threads", 1), ("api_keys", 1), ("app_policies", 1)] {
         assert_eq!(erased(&receipt, name), expected, "{name}");
     }

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use memory_contract::proto::{
-    AppendMessagesRequest, DeleteUserRequest, DeletionState, GetDeletionRequest,
-    ResolveThreadRequest, UserRef, delete_user_request::Target,
-};
+use memory_contract::proto::{AppendMessagesRequest, DeletionState, ResolveThreadRequest};
 use recollect_tests::{
     Client, Dynamic, Options, PLAIN, Refused as _, SOON, Server, app, apply, by_id, eventually,
     history_request, http_get, session, texts, trial, trial_with_own_server, turn,
@@ -168,27 +165,6 @@ async fn threads_expire_while_one_of_them_cannot_be_erased() {
     assert_eq!(listed(&client, &app).await, [json!({})]);
 }
 
-/// Deletes a user. Returns the id of the deletion.
-async fn delete_user(client: &Client, app: &str, user: &str) -> String {
-    let request = DeleteUserRequest {
-        target: Some(Target::User(UserRef {
-            app_id: app.to_owned(),
-            user_id: user.to_owned(),
-        })),
-    };
-    client.call(request).await.deletion.unwrap().deletion_id
-}
-
-async fn deletion_is_finished(client: &Client, deletion_id: &str) -> bool {
-    let request = GetDeletionRequest {
-        deletion_id: deletion_id.to_owned(),
-    };
-    let receipt = client.call(request).await.deletion.unwrap();
-    let finished = receipt.state() == DeletionState::Finished;
-    assert!(receipt.storage_rewritten || !finished, "{receipt:?}");
-    finished
-}
-
 #[apply(trial_with_own_server)]
 async fn calls_are_answered_while_deletions_wait_to_rewrite_the_database_once() {
     let options = Options::with(&["embedding.kind = \"none\""]);
@@ -210,7 +186,7 @@ async fn calls_are_answered_while_deletions_wait_to_rewrite_the_database_once() 
     let reader = holder.transaction().await.unwrap();
     let lock = "LOCK TABLE recollect.messages IN ACCESS SHARE MODE";
     reader.execute(lock, &[]).await.unwrap();
-    let first = delete_user(&client, &app, "user-1").await;
+    let first = client.delete_user(&app, "user-1").await;
     let attempts = "SELECT count(*) FROM pg_stat_activity
          WHERE query LIKE 'VACUUM (FULL%messages' AND wait_event_type = 'Lock'";
     for number in 2..=6 {
@@ -223,12 +199,13 @@ async fn calls_are_answered_while_deletions_wait_to_rewrite_the_database_once() 
         let read = timeout(CALL, client.call(history_request(&staying))).await;
         assert_eq!(read.expect("a read waits").messages.len(), number);
     }
-    assert!(!deletion_is_finished(&client, &first).await);
+    let receipt = client.deletion(&first.deletion_id).await;
+    assert_eq!(receipt.state(), DeletionState::Running, "{receipt:?}");
 
     let mut deletions = vec![first];
     for number in 2..=6 {
         let user = format!("user-{number}");
-        deletions.push(delete_user(&client, &app, &user).await);
+        deletions.push(client.delete_user(&app, &user).await);
     }
     // Each is due, or leased by the worker that rewrites the database, for an hour.
     let waiting = "SELECT count(*) FROM recollect.erasures WHERE step = 'outside'
@@ -240,10 +217,8 @@ async fn calls_are_answered_while_deletions_wait_to_rewrite_the_database_once() 
     .await;
     drop(reader);
     for deletion in &deletions {
-        eventually("the deletion is finished", SOON, async || {
-            deletion_is_finished(&client, deletion).await
-        })
-        .await;
+        let receipt = client.finished(deletion, SOON).await;
+        assert!(receipt.storage_rewritten, "{receipt:?}");
     }
     let times = count(rewritten).await - before;
     assert!(

@@ -1,16 +1,14 @@
 //! Edits at the same time, limits, and who sees which files.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use futures::{StreamExt as _, future, stream};
 use memory_contract::proto::{
-    DeleteUserRequest, DeletionState, GetDeletionRequest, GetMemoryFileRequest,
-    ListMemoryFileVersionsRequest, PutMemoryFileRequest, RestoreMemoryFileRequest,
-    SearchMemoryFilesRequest, delete_user_request::Target,
+    GetMemoryFileRequest, ListMemoryFileVersionsRequest, PutMemoryFileRequest,
+    RestoreMemoryFileRequest, SearchMemoryFilesRequest,
 };
 use recollect_tests::{
-    Key, Options, PLAIN, Server, app, apply, eventually, trial, trial_with_own_server,
+    Key, Options, PLAIN, SOON, Server, app, apply, trial, trial_with_own_server,
 };
 use tonic::Code;
 
@@ -157,18 +155,8 @@ async fn f23_deleting_the_user_erases_files_and_versions() {
     client
         .call(replacing(&app, "/garden.md", "tulips", "roses"))
         .await;
-    let delete = DeleteUserRequest {
-        target: user(&app, "ada").map(Target::User),
-    };
-    let deletion = client.call(delete).await.deletion.unwrap();
-    let is_finished = async || {
-        let get = GetDeletionRequest {
-            deletion_id: deletion.deletion_id.clone(),
-        };
-        let deletion = client.call(get).await.deletion.unwrap();
-        deletion.state() == DeletionState::Finished
-    };
-    eventually("the user is erased", Duration::from_secs(60), is_finished).await;
+    let begun = client.delete_user(&app, "ada").await;
+    client.finished(&begun, SOON).await;
     let root = directory(&client, getting(&app, "/")).await;
     assert_eq!(root.file_count, 0);
     let restore = RestoreMemoryFileRequest {

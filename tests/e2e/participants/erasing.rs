@@ -1,31 +1,11 @@
 //! Deleting a user deletes what the user said in threads of others.
 
-use memory_contract::proto::{
-    DeleteUserRequest, Deletion, DeletionState, GetDeletionRequest, Role, UserRef,
-    delete_user_request::Target,
-};
+use memory_contract::proto::Role;
 use recollect_tests::{
-    Client, Options, SOON, Server, app, apply, eventually_some, say, session, texts,
-    trial_with_own_server,
+    Options, SOON, Server, app, apply, erased, say, session, texts, trial_with_own_server,
 };
 
 use super::{extract_facts, said_by};
-
-/// Deletes a user, and waits for the end.
-async fn deleted(client: &Client, target: Target) -> Deletion {
-    let request = DeleteUserRequest {
-        target: Some(target),
-    };
-    let begun = client.call(request).await.deletion.unwrap();
-    eventually_some("the deletion is finished", 2 * SOON, async || {
-        let request = GetDeletionRequest {
-            deletion_id: begun.deletion_id.clone(),
-        };
-        let receipt = client.call(request).await.deletion.unwrap();
-        (receipt.state() == DeletionState::Finished).then_some(receipt)
-    })
-    .await
-}
 
 #[apply(trial_with_own_server)]
 async fn f18_deleting_a_user_deletes_what_the_user_said_in_threads_of_others() {
@@ -55,24 +35,12 @@ async fn f18_deleting_a_user_deletes_what_the_user_said_in_threads_of_others() {
         client.extracted(&own).await;
         assert_eq!(client.all_memories(&app, &bob).await.len(), 3);
 
-        let receipt = deleted(
-            &client,
-            match everywhere {
-                true => Target::UserOfAllApps(bob.clone()),
-                false => Target::User(UserRef {
-                    app_id: app.clone(),
-                    user_id: bob.clone(),
-                }),
-            },
-        )
-        .await;
-        for place in &receipt.places {
-            assert_eq!(place.remaining_count, 0, "{receipt:?}");
-        }
-        let messages = receipt.places.iter().find(|place| place.name == "messages");
+        let of_app = if everywhere { "" } else { app.as_str() };
+        let begun = client.delete_user(of_app, &bob).await;
+        let receipt = client.finished(&begun, 2 * SOON).await;
         // In all apps also what is said below.
         let expected = 5 + i64::from(everywhere);
-        let messages = messages.unwrap().deleted_count;
+        let messages = erased(&receipt, "messages");
         assert_eq!(messages, expected, "{receipt:?}");
         assert!(client.all_memories(&app, &bob).await.is_empty());
         for thread_id in [&adas, &shared] {

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use memory_contract::convert::action_name;
 use memory_contract::proto::{
-    CreateApiKeyRequest, CreateSubscriptionRequest, DeleteUserRequest, GetSubscriptionRequest,
-    KeyBounds, KeyScope, ListSubscriptionsRequest, StreamEventsRequest, SubscriptionEvent, UserRef,
-    delete_user_request,
+    CreateApiKeyRequest, CreateSubscriptionRequest, GetSubscriptionRequest, KeyBounds, KeyScope,
+    ListSubscriptionsRequest, StreamEventsRequest, SubscriptionEvent,
 };
 use recollect_tests::{Client, Dynamic, Key, Server, apply, eventually, trial_with_own_server};
 use serde_json::{Value, json};
@@ -225,13 +224,7 @@ async fn f09_the_deletion_of_a_user_leaves_only_its_own_event() {
     for user in ["ada", "bob"] {
         change(&client, "shop", user).await;
     }
-    let request = DeleteUserRequest {
-        target: Some(delete_user_request::Target::User(UserRef {
-            app_id: "shop".to_owned(),
-            user_id: "ada".to_owned(),
-        })),
-    };
-    client.call(request).await;
+    client.delete_user("shop", "ada").await;
     eventually("only the deletion is left", SOON, async || {
         let events = waiting(&client, "ada").await;
         shown(&events) == [("delete_user".to_owned(), "ada")]
